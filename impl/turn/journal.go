@@ -1,0 +1,46 @@
+package turn
+
+import (
+	"time"
+
+	"a2aserve/gen/a2a"
+)
+
+// Kind says what a change does.
+type Kind uint8
+
+// The kinds of change.
+const (
+	TaskCreated   Kind = iota + 1 // Task, Context, State, At, Doc (a TaskStatus)
+	StatusChanged                 // Task, Context, State, At, Seq, Message, Doc (a TaskStatus)
+	MessageAdded                  // Task, Seq, Doc (a Message)
+	ArtifactAdded                 // Task, Seq, ArtifactID, Append, Doc (an Artifact, or the chunk of one)
+)
+
+// Change is one row's worth of what happened to a task. Doc is JSON, encoded once and never altered.
+type Change struct {
+	Kind       Kind
+	Principal  string
+	Task       string
+	Context    string
+	State      a2a.TaskState
+	At         time.Time // status timestamp, whole milliseconds
+	Seq        int       // order within the task and kind, from 0
+	ArtifactID string
+	Append     bool // the parts continue the artifact; otherwise they begin or replace it
+	Message    bool // the status carries a message
+	Doc        []byte
+}
+
+// Journal makes changes durable before they are told to anybody.
+type Journal interface {
+	// Append stores all changes or none; when it returns nil they are as durable
+	// as the store is configured to be. All belong to one task. It takes no
+	// context: a queued write cannot be taken back.
+	Append(changes []Change) error
+
+	// Claim binds a one-session agent's session to a context of a principal, if
+	// nobody has it yet. It returns the bound context and whether it is this
+	// principal's; another principal's context is never returned.
+	Claim(principal, session, context string) (bound string, mine bool, err error)
+}
