@@ -1,0 +1,47 @@
+// Command specgen generates spec/ and gen/: see the go:generate lines in tools.go.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"a2aserve/impl/specgen"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "specgen:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var o specgen.Options
+	root := &cobra.Command{Use: "specgen", Short: "Generate spec/ and gen/", SilenceUsage: true, SilenceErrors: true}
+	root.PersistentFlags().StringVar(&o.Root, "root", ".", "the module's root")
+	root.PersistentFlags().StringVar(&o.Out, "to", "", "write below this folder instead of the root")
+
+	var m specgen.Models
+	models := &cobra.Command{
+		Use: "models", Short: "Generate the Go types of a JSON Schema file", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Tools.Dir = o.Root
+			return specgen.GenerateModels(cmd.Context(), o, m)
+		},
+	}
+	models.Flags().StringVar(&m.Schema, "schema", "", "the schema, relative to the root")
+	models.Flags().StringVar(&m.Package, "package", "", "the Go package")
+	models.Flags().StringVar(&m.Out, "out", "", "the Go file, relative to the root")
+	models.Flags().StringVar(&m.Doc, "doc", "", "the package comment, without \"Package name\"")
+	for _, f := range []string{"schema", "package", "out"} {
+		_ = models.MarkFlagRequired(f) // cannot fail: the flag is there
+	}
+	root.AddCommand(models)
+	return root
+}

@@ -1,0 +1,184 @@
+package specgen
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Models says how a JSON Schema file becomes a package of Go types.
+type Models struct {
+	Schema  string // the file, relative to the root; its $defs become types
+	Package string
+	Out     string // the Go file, relative to the root; a copy of the schema goes beside it
+	Doc     string // of the package
+}
+
+// GenerateModels writes the Go types of a schema, and beside them a copy of the
+// schema for validation at run time. Definitions with x-type become events.
+//
+// A property is a value unless it says "x-go-type-skip-optional-pointer": false;
+// an inline enum is a string; a $ref into a2a.schema.json is a type of gen/a2a.
+// A root with properties becomes a type too, named by the root's x-go-name.
+func GenerateModels(ctx context.Context, o Options, m Models) error {
+	src, err := os.ReadFile(filepath.Join(o.Root, m.Schema))
+	if err != nil {
+		return err
+	}
+	schema, err := parseDocument(src)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Schema, err)
+	}
+	events, err := eventsOf(schema)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Schema, err)
+	}
+	doc, err := modelsDocument(schema)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Schema, err)
+	}
+	header := fmt.Sprintf("%s (sha256:%x)", m.Schema, sha256.Sum256(src))
+	types, err := codegen{Package: m.Package, Doc: m.Doc, Header: header, Parts: []string{"models"}}.run(ctx, o.Tools, doc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Schema, err)
+	}
+	dir := filepath.Dir(m.Out)
+	files := map[string][]byte{m.Out: types, filepath.Join(dir, filepath.Base(m.Schema)): src}
+	in := runtimeInput{Header: header, Package: m.Package, File: filepath.Base(m.Schema), ID: filepath.Base(m.Schema), Events: events}
+	if id, ok := schema["$id"].(string); ok {
+		in.ID = id
+	}
+	if files[filepath.Join(dir, "schema.gen.go")], err = render("schema.go.tmpl", in); err != nil {
+		return err
+	}
+	if len(events) > 0 {
+		if files[filepath.Join(dir, "registry.gen.go")], err = render("registry.go.tmpl", in); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writeFile(o.out(), name, files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runtimeInput is what the templates of a schema package get.
+type runtimeInput struct {
+	Header, Package, File, ID string
+	Events                    []eventType
+}
+
+// eventType is one event of the vocabulary.
+type eventType struct {
+	Go, Type, Sender string
+	Turn             bool // has a turnId
+}
+
+// eventsOf lists the definitions that are events, in the order of the file.
+func eventsOf(schema object) ([]eventType, error) {
+	defs, _ := schema["$defs"].(object)
+	var out []eventType
+	for name, v := range defs {
+		d := v.(object)
+		typ, ok := d["x-type"].(string)
+		if !ok {
+			continue
+		}
+		e := eventType{Go: goName(name), Type: typ}
+		if e.Sender, _ = d["x-sender"].(string); e.Sender != "agent" && e.Sender != "server" {
+			return nil, fmt.Errorf("%s: x-sender must be agent or server", name)
+		}
+		props, _ := d["properties"].(object)
+		_, e.Turn = props["turnId"]
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b eventType) int { return strings.Compare(a.Type, b.Type) })
+	for i := 1; i < len(out); i++ {
+		if out[i].Type == out[i-1].Type {
+			return nil, fmt.Errorf("%s and %s have the same x-type", out[i-1].Go, out[i].Go)
+		}
+	}
+	return out, nil
+}
+
+// modelsDocument wraps a schema's definitions into the OpenAPI document that oapi-codegen reads.
+func modelsDocument(schema object) (object, error) {
+	comps := object{}
+	defs, _ := schema["$defs"].(object)
+	for name, d := range defs {
+		comps[goName(name)] = clone(d.(object))
+	}
+	if _, ok := schema["properties"]; ok {
+		name, ok := schema["x-go-name"].(string)
+		if !ok {
+			return nil, fmt.Errorf("the root has properties but no x-go-name")
+		}
+		root := object{}
+		for _, k := range []string{"type", "description", "properties", "required"} {
+			if v, ok := schema[k]; ok {
+				root[k] = cloneValue(v)
+			}
+		}
+		comps[name] = root
+	}
+	for name, d := range comps {
+		if err := modelType(name, d.(object), comps); err != nil {
+			return nil, err
+		}
+	}
+	return object{
+		"openapi": "3.1.0", "info": object{"title": "models", "version": "1"}, "paths": object{},
+		"components": object{"schemas": comps},
+	}, nil
+}
+
+// modelType reduces a definition to what decides the Go type.
+func modelType(name string, d object, comps object) error {
+	for _, k := range []string{"oneOf", "anyOf", "allOf", "if", "then", "else", "not", "dependentRequired", "$comment"} {
+		delete(d, k)
+	}
+	required, _ := d["required"].([]any)
+	props, _ := d["properties"].(object)
+	for k, v := range props {
+		p := v.(object)
+		typeExtensions(p, slices.Contains(required, any(k)), false)
+		if _, ok := p["x-go-name"]; !ok {
+			p["x-go-name"] = goName(k)
+		}
+	}
+	var bad error
+	walk(props, func(o object) {
+		for _, k := range []string{"oneOf", "anyOf", "allOf", "if", "then", "else", "not", "default", "const"} {
+			if _, isProperty := o[k].(object); !isProperty || k == "not" {
+				delete(o, k)
+			}
+		}
+		if _, ok := o["enum"].([]any); ok {
+			delete(o, "enum")
+		}
+		r, ok := o["$ref"].(string)
+		switch {
+		case !ok:
+		case strings.HasPrefix(r, "#/$defs/"):
+			o["$ref"] = "#/components/schemas/" + goName(lastOf(r))
+			if comps[goName(lastOf(r))] == nil {
+				bad = fmt.Errorf("%s: no definition %s", name, r)
+			}
+		case strings.Contains(r, "a2a.schema.json#/$defs/"):
+			delete(o, "$ref")
+			o["type"] = "object"
+			o["x-go-type"] = "a2a." + goName(lastOf(r))
+			o["x-go-type-import"] = object{"path": "a2aserve/gen/a2a"}
+		default:
+			bad = fmt.Errorf("%s: cannot follow %s", name, r)
+		}
+	})
+	return bad
+}
