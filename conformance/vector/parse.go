@@ -1,0 +1,135 @@
+// Package vector reads and runs wire vectors: txtar files that say what is sent to
+// a server and what must come back. A vector that names an operation runs over
+// both bindings; one that spells HTTP runs as it is.
+//
+// The head of the file is prose for the reader, then lines `key: value`:
+//
+//	cases:    the cases it proves
+//	server:   the server it needs (default, strict, open, nostream)
+//	bindings: jsonrpc, rest or both (the default)
+//
+// The sections are steps, each followed by what is expected of it:
+//
+//	call OPERATION [as USER]    JSON of the request
+//	stream OPERATION [as USER]  JSON of the request
+//	http VERB PATH [as USER]    header lines, an empty line, the body
+//
+//	want                        pattern of the response (see [Match])
+//	error TYPE [FIELD …]        error type, and the fields that must be named
+//	frames                      patterns, one a line; `...` skips any number of frames
+//	response STATUS             header patterns, an empty line, pattern of the body
+//
+// ${name} stands for what an earlier pattern captured, {rpc}, {rest} and {card} for
+// the paths of the server, ${fresh} for a new message id.
+package vector
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Vector is one file.
+type Vector struct {
+	Name     string
+	Prose    string
+	Cases    []string
+	Server   string
+	Bindings []Binding
+	Steps    []Step
+}
+
+// Binding is a protocol binding.
+type Binding string
+
+// The bindings.
+const (
+	JSONRPC Binding = "jsonrpc"
+	REST    Binding = "rest"
+)
+
+// Step is one exchange.
+type Step struct {
+	Verb    string // call, stream, http
+	Arg     string // operation, or HTTP verb and path
+	User    string
+	Body    []byte
+	Expects []Expect
+}
+
+// Expect is one expectation of a step.
+type Expect struct {
+	Kind string // want, error, frames, response
+	Args []string
+	Body []byte
+}
+
+// Parse reads a vector.
+func Parse(name string, data []byte) (*Vector, error) {
+	a := txtar.Parse(data)
+	v := &Vector{Name: name, Server: "default", Bindings: []Binding{JSONRPC, REST}}
+	for line := range strings.Lines(string(a.Comment)) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case ok && key == "cases":
+			v.Cases = strings.Fields(strings.ReplaceAll(value, ",", " "))
+		case ok && key == "server":
+			v.Server = value
+		case ok && key == "bindings":
+			v.Bindings = nil
+			for _, b := range strings.Fields(value) {
+				v.Bindings = append(v.Bindings, Binding(b))
+			}
+		default:
+			v.Prose += line
+		}
+	}
+	if strings.TrimSpace(v.Prose) == "" {
+		return nil, fmt.Errorf("%s: says nothing about what it proves", name)
+	}
+	for _, f := range a.Files {
+		if err := v.section(f.Name, f.Data); err != nil {
+			return nil, fmt.Errorf("%s: section %q: %w", name, f.Name, err)
+		}
+	}
+	for i, s := range v.Steps {
+		if len(s.Expects) == 0 {
+			return nil, fmt.Errorf("%s: step %d (%s %s) expects nothing, so it cannot fail", name, i+1, s.Verb, s.Arg)
+		}
+	}
+	return v, nil
+}
+
+func (v *Vector) section(head string, body []byte) error {
+	w := strings.Fields(head)
+	if len(w) == 0 {
+		return fmt.Errorf("no name")
+	}
+	switch w[0] {
+	case "call", "stream", "http":
+		s := Step{Verb: w[0], User: "alice", Body: bytes.TrimRight(body, "\n")}
+		if n := len(w); n > 2 && w[n-2] == "as" {
+			s.User, w = w[n-1], w[:n-2]
+		}
+		s.Arg = strings.Join(w[1:], " ")
+		if _, ok := routes[s.Arg]; !ok && s.Verb != "http" {
+			return fmt.Errorf("no such operation")
+		}
+		if s.Verb == "http" && len(w) != 3 {
+			return fmt.Errorf("want: http VERB PATH")
+		}
+		v.Steps = append(v.Steps, s)
+	case "want", "error", "frames", "response":
+		if len(v.Steps) == 0 {
+			return fmt.Errorf("nothing was sent yet")
+		}
+		last := &v.Steps[len(v.Steps)-1]
+		last.Expects = append(last.Expects, Expect{Kind: w[0], Args: w[1:], Body: body})
+	default:
+		return fmt.Errorf("unknown kind of section")
+	}
+	return nil
+}
