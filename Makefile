@@ -1,0 +1,40 @@
+# a2aserve: make run serves the demo agent, make check runs all tests.
+GO       ?= go
+TOOL      = $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 60s
+
+.PHONY: help run build check fmt vet staticcheck test fuzz clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+run: ## serve the demo agent on SQLite, without configuration
+	$(GO) run ./cmd/a2aserve serve
+
+build: ## build bin/a2aserve
+	$(GO) build -trimpath -o bin/a2aserve ./cmd/a2aserve
+
+check: generate-check fmt vet staticcheck test ## all that must hold before a change lands
+
+fmt:
+	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(TOOL) staticcheck ./...
+
+test: ## the tests, house rules and conformance vectors among them
+	$(GO) test -race -shuffle=on ./...
+
+fuzz: ## each fuzz target for FUZZTIME (not part of check)
+	@$(GO) list ./... | while read p; do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; done
+
+clean:
+	rm -rf bin
+
+include generate.mk
