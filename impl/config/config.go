@@ -1,0 +1,189 @@
+// Package config reads a configuration: YAML against spec/config.schema.json, with
+// every mistake reported at once and where it stands.
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	gen "a2aserve/gen/config"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Config is a checked configuration with all defaults applied and paths expanded.
+// Its credentials are in Identities only; the fields that they came from are empty,
+// so that a Config may be printed.
+type Config struct {
+	gen.Config
+	Identities []Identity // empty: no authentication
+}
+
+// Identity is a bearer token and the caller that presents it.
+type Identity struct {
+	Token     Secret
+	Principal string
+	Tenant    string
+	Scopes    []string
+}
+
+// Secret is a credential that does not print itself.
+type Secret struct{ value string }
+
+// Reveal returns the credential.
+func (s Secret) Reveal() string { return s.value }
+
+// String hides the credential.
+func (Secret) String() string { return "[redacted]" }
+
+// GoString hides the credential.
+func (Secret) GoString() string { return "[redacted]" }
+
+// MarshalText hides the credential.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
+
+// BearerPrincipal is the caller that bearer_token and bearer_token_env stand for.
+const BearerPrincipal = "bearer_token"
+
+// Override replaces one key, as a command-line flag does.
+type Override struct {
+	Key   string // dotted, such as store.path
+	Value any
+	From  string // named in errors, such as --bind
+}
+
+// Load reads a configuration file. A mistake in it is an Errors.
+func Load(path string, overrides ...Override) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	return Parse(path, data, overrides...)
+}
+
+// Parse reads a configuration; name stands for it in errors. A document with a block
+// plugins."nexus.io.a2a" is a Nexus configuration: the block is what is read, with
+// agent and store beside it at the top.
+func Parse(name string, data []byte, overrides ...Override) (*Config, error) {
+	return parse(name, data, overrides).finish()
+}
+
+//go:embed demo.yaml
+var demo []byte
+
+// Default is the configuration of a server that was given none: the demo agent.
+func Default(overrides ...Override) (*Config, error) {
+	return Parse("built-in configuration", demo, overrides...)
+}
+
+// Check checks a configuration made in code. Start from Default's Config: zero fields
+// mean zero, not the default.
+func Check(c gen.Config) (*Config, error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	d := &document{name: "configuration", at: map[string]place{}}
+	if err := json.Unmarshal(b, &d.root); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	// Zero fields are left out of the JSON; they come back as what they are.
+	fill(d.root, rootSchema, zero)
+	return d.finish()
+}
+
+func (d *document) finish() (*Config, error) {
+	if d.broken {
+		return nil, d.errors()
+	}
+	dropEmptySections(d.root, rootSchema)
+	fill(d.root, rootSchema, clone)
+	d.validate()
+	d.checkRules()
+	identities := d.identities()
+	if len(d.problems) > 0 {
+		return nil, d.errors()
+	}
+	b, err := json.Marshal(d.root)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	c := &Config{Identities: identities}
+	if err := json.Unmarshal(b, &c.Config); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	c.BearerToken, c.BearerTokenEnv, c.Auth = "", "", nil
+	for _, p := range []*string{&c.CardFile, &c.Store.Path, &c.Artifacts.FileBaseDir} {
+		*p = ExpandHome(*p)
+	}
+	return c, nil
+}
+
+// String is the configuration as JSON, without credentials.
+func (c Config) String() string {
+	b, err := json.Marshal(c.Config, json.Deterministic(true))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// LogValue is the configuration without credentials.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Authenticated says whether callers must identify themselves.
+func (c Config) Authenticated() bool { return len(c.Identities) > 0 }
+
+// Span is a checked duration of the configuration; zero where it is "0s", which
+// switches off.
+func Span(s string) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		panic("config: unchecked duration " + s)
+	}
+	return d
+}
+
+// ExpandHome replaces a leading ~ by the home directory.
+func ExpandHome(path string) string {
+	if path != "~" && !strings.HasPrefix(path, "~/") {
+		return path
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	return filepath.Join(home, path[1:])
+}
+
+// Loopback says whether a listen address is reachable from this machine only.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Wildcard says whether a listen address stands for every interface, so that it is
+// no address that a client could use.
+func Wildcard(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.Unmap().IsUnspecified()
+}

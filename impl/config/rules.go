@@ -1,0 +1,202 @@
+package config
+
+import (
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// cardPath is where the Agent Card is served (A2A §8.2); no binding may be there.
+const cardPath = "/.well-known/agent-card.json"
+
+// checkRules notes what concerns more than one key. Values of the wrong type count as
+// absent: the schema has reported them.
+func (d *document) checkRules() {
+	if _, ok := d.root.(map[string]any); !ok {
+		return
+	}
+	d.onlyOne("card", "card_file")
+	if !d.has("/card") && !d.has("/card_file") {
+		d.problem("/card", "required, but missing: the Agent Card is written here, or card_file names one")
+	}
+	d.onlyOne("bearer_token", "bearer_token_env", "auth")
+	if d.root.(map[string]any)["card_requires_auth"] == true && !d.has("/bearer_token") && !d.has("/bearer_token_env") && !d.has("/auth") {
+		d.problem("/card_requires_auth", "needs bearer_token, bearer_token_env or auth: without one, every caller is let through")
+	}
+	d.checkPaths()
+	d.checkAddress()
+	d.checkSkills()
+}
+
+func (d *document) has(ptr string) bool { return lookup(d.root, ptr) != nil }
+
+func (d *document) text(ptr string) string {
+	s, _ := lookup(d.root, ptr).(string)
+	return s
+}
+
+// onlyOne notes keys that exclude each other, at the later ones.
+func (d *document) onlyOne(keys ...string) {
+	var set []string
+	for _, k := range keys {
+		if d.has("/" + k) {
+			set = append(set, k)
+		}
+	}
+	for _, k := range set[min(1, len(set)):] {
+		d.problem("/"+k, "%s and %s exclude each other: keep one of them", set[0], k)
+	}
+}
+
+func (d *document) checkPaths() {
+	rpc, rest := d.text("/jsonrpc_path"), d.text("/rest_prefix")
+	switch {
+	case rpc == "" || rest == "":
+	case rpc == rest:
+		d.problem("/rest_prefix", "must differ from jsonrpc_path, but both are %q", rest)
+	case strings.HasPrefix(rpc, rest+"/"):
+		d.problem("/jsonrpc_path", "must not lie below rest_prefix, whose routes are there: %q is below %q", rpc, rest)
+	}
+	for ptr, path := range map[string]string{"/jsonrpc_path": rpc, "/rest_prefix": rest} {
+		if path == cardPath || strings.HasPrefix(cardPath, path+"/") && ptr == "/rest_prefix" {
+			d.problem(ptr, "must leave %s to the Agent Card", cardPath)
+		}
+	}
+}
+
+func (d *document) checkAddress() {
+	public := d.text("/public_url")
+	if bind := d.text("/bind"); public == "" && isHostPort(bind) && Wildcard(bind) {
+		d.problem("/bind", "%q listens on every interface, which is no address for the Agent Card: set public_url to the one that clients use, or listen on one interface", bind)
+	}
+	u, err := url.Parse(public)
+	if public == "" || err != nil || !isWebAddress(public) {
+		return
+	}
+	switch {
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		d.problem("/public_url", "expected an address without user, query and fragment, such as \"https://agent.example.com\"")
+	case Wildcard(u.Hostname()+":1") || strings.HasPrefix(u.Host, "[::]") || u.Port() == "0":
+		d.problem("/public_url", "%q is no address that a client can reach", public)
+	}
+}
+
+func (d *document) checkSkills() {
+	skills, _ := lookup(d.root, "/card/skills").([]any)
+	first := map[string]int{}
+	for i := range skills {
+		ptr := "/card/skills/" + strconv.Itoa(i) + "/id"
+		id := d.text(ptr)
+		if id == "" {
+			continue
+		}
+		if j, twice := first[id]; twice {
+			d.problem(ptr, "must be unique, but %q is also the id of card.skills[%d]", id, j)
+			continue
+		}
+		first[id] = i
+	}
+}
+
+// identities reads the credentials, wherever they are kept.
+func (d *document) identities() (out []Identity) {
+	if t := d.text("/bearer_token"); t != "" {
+		out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
+	}
+	if d.has("/bearer_token_env") {
+		if t := d.fromEnv("/bearer_token_env"); t != "" {
+			out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
+		}
+	}
+	validators, _ := lookup(d.root, "/auth/validators").([]any)
+	seen := map[string]string{}
+	for i := range validators {
+		base := "/auth/validators/" + strconv.Itoa(i) + "/tokens"
+		tokens, _ := lookup(d.root, base).([]any)
+		for j := range tokens {
+			ptr := base + "/" + strconv.Itoa(j)
+			key, t := d.token(ptr)
+			if t == "" {
+				continue
+			}
+			if other, twice := seen[t]; twice {
+				d.problem(key, "is the same token as %s: each must differ", other)
+				continue
+			}
+			seen[t] = keyPath(key)
+			out = append(out, Identity{Token: Secret{t}, Principal: d.text(ptr + "/principal"), Tenant: d.text(ptr + "/tenant"),
+				Scopes: texts(lookup(d.root, ptr+"/scopes"))})
+		}
+	}
+	return out
+}
+
+// token reads one entry of a static validator, and says which key gave it.
+func (d *document) token(ptr string) (key, token string) {
+	var set []string
+	for _, k := range []string{"token", "token_env", "token_file"} {
+		if d.has(ptr + "/" + k) {
+			set = append(set, k)
+		}
+	}
+	if len(set) != 1 {
+		if _, ok := lookup(d.root, ptr).(map[string]any); ok {
+			d.problem(ptr, "expected exactly one of token, token_env, token_file, found %s", orNone(strings.Join(set, " and ")))
+		}
+		return ptr, ""
+	}
+	key = ptr + "/" + set[0]
+	switch set[0] {
+	case "token":
+		return key, d.text(key)
+	case "token_env":
+		return key, d.fromEnv(key)
+	}
+	path := d.text(key)
+	if path == "" {
+		return key, ""
+	}
+	b, err := os.ReadFile(ExpandHome(path))
+	if err != nil {
+		d.problem(key, "cannot read the token: %v", err)
+		return key, ""
+	}
+	return key, d.checkToken(key, "file "+path, strings.TrimSpace(string(b)))
+}
+
+func (d *document) fromEnv(ptr string) string {
+	name := d.text(ptr)
+	if name == "" {
+		return ""
+	}
+	v, ok := os.LookupEnv(name)
+	if !ok {
+		d.problem(ptr, "the environment variable %s is not set", name)
+		return ""
+	}
+	return d.checkToken(ptr, "environment variable "+name, v)
+}
+
+var tokenText = regexp.MustCompile(`^[!-~]+$`)
+
+// checkToken holds what was fetched to the rules of a token in the file.
+func (d *document) checkToken(ptr, source, token string) string {
+	switch {
+	case token == "":
+		d.problem(ptr, "the %s is empty", source)
+		return ""
+	case !tokenText.MatchString(token):
+		d.problem(ptr, "the %s holds other than visible ASCII characters without spaces", source)
+		return ""
+	}
+	return token
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
