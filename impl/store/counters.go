@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+
+	"a2aserve/gen/db"
+)
+
+// tally is a number of finished tasks, or a difference of such, by state from firstDone on.
+type tally [4]int64
+
+func (t tally) sum() int64 { return t[0] + t[1] + t[2] + t[3] }
+
+func (t tally) plus(o tally) tally {
+	for i := range t {
+		t[i] += o[i]
+	}
+	return t
+}
+
+// addTo adds t to a context's counters and to the principal's, in one row write: the row
+// with the highest revision carries the principal's totals. It returns that revision.
+func (t tally) addTo(ctx context.Context, v db.View, contextID string) (int64, error) {
+	own, err := countersOf(ctx, v, contextID)
+	if err != nil {
+		return 0, err
+	}
+	all, rev, err := totals(ctx, v)
+	if err != nil {
+		return 0, err
+	}
+	own, all = own.plus(t), all.plus(t)
+	return rev + 1, v.PutCounters(ctx, db.PutCountersParams{
+		ContextID: contextID, Rev: rev + 1,
+		Completed: own[0], Failed: own[1], Canceled: own[2], Rejected: own[3],
+		AllCompleted: all[0], AllFailed: all[1], AllCanceled: all[2], AllRejected: all[3],
+	})
+}
+
+func countersOf(ctx context.Context, v db.View, contextID string) (tally, error) {
+	r, err := v.Counters(ctx, contextID)
+	if err != nil && !absent(err) {
+		return tally{}, err
+	}
+	return tally{r.Completed, r.Failed, r.Canceled, r.Rejected}, nil
+}
+
+func totals(ctx context.Context, v db.View) (all tally, rev int64, err error) {
+	r, err := v.Totals(ctx)
+	if err != nil && !absent(err) {
+		return tally{}, 0, err
+	}
+	return tally{r.AllCompleted, r.AllFailed, r.AllCanceled, r.AllRejected}, r.Rev, nil
+}

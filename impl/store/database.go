@@ -1,0 +1,297 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"a2aserve/gen/db"
+	"a2aserve/queries"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite" // also registers the driver
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// This file alone opens the database and holds what SQL is not in queries/: settings,
+// transactions, checks.
+
+// setting is a PRAGMA and the value it must have.
+type setting struct {
+	name  string
+	value int64
+}
+
+// Readers never write, whatever they are asked; memory mapping halves a point read.
+var readerSettings = []setting{
+	{"query_only", 1}, {"busy_timeout", 5000}, {"mmap_size", 256 << 20},
+}
+
+func writerSettings(s Synchronous) []setting {
+	return []setting{{"synchronous", int64(s)}, {"foreign_keys", 1}, {"busy_timeout", 5000}}
+}
+
+// handle is one connection with its prepared statements. One goroutine at a time uses it.
+type handle struct {
+	pool *sql.DB // of this one connection
+	conn *sql.Conn
+	*db.Conn
+
+	begin, commit, rollback, savepoint, release, undo, pages *sql.Stmt
+}
+
+// source is the connection string of a file; the path is escaped, since SQLite reads a URI.
+func source(path, mode string, settings []setting) string {
+	q := url.Values{"mode": {mode}}
+	for _, s := range settings {
+		q.Add("_pragma", fmt.Sprintf("%s(%d)", s.name, s.value))
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}
+	return u.String()
+}
+
+func openWriter(ctx context.Context, path string, sync Synchronous) (*handle, error) {
+	return openHandle(ctx, path, "rw", "BEGIN IMMEDIATE", writerSettings(sync))
+}
+
+func openReader(ctx context.Context, path string) (*handle, error) {
+	return openHandle(ctx, path, "ro", "BEGIN", readerSettings)
+}
+
+func openHandle(ctx context.Context, path, mode, begin string, settings []setting) (h *handle, err error) {
+	pool, err := sql.Open("sqlite", source(path, mode, settings))
+	if err != nil {
+		return nil, refusal(path, err)
+	}
+	pool.SetMaxOpenConns(1)
+	h = &handle{pool: pool}
+	defer func() {
+		if err != nil {
+			_ = h.close()
+			h = nil
+		}
+	}()
+	if h.conn, err = pool.Conn(ctx); err != nil {
+		return h, refusal(path, err)
+	}
+	if err = h.confirm(ctx, path, settings); err != nil {
+		return h, err
+	}
+	if h.Conn, err = db.Prepare(ctx, h.conn); err != nil {
+		return h, refusal(path, err)
+	}
+	for _, s := range []struct {
+		to   **sql.Stmt
+		text string
+	}{
+		{&h.begin, begin}, {&h.commit, "COMMIT"}, {&h.rollback, "ROLLBACK"},
+		{&h.savepoint, "SAVEPOINT job"}, {&h.release, "RELEASE job"}, {&h.undo, "ROLLBACK TO job"},
+		{&h.pages, "SELECT (c.page_count - f.freelist_count) * s.page_size FROM pragma_page_count AS c, pragma_freelist_count AS f, pragma_page_size AS s"},
+	} {
+		if *s.to, err = h.conn.PrepareContext(ctx, s.text); err != nil {
+			return h, refusal(path, err)
+		}
+	}
+	return h, nil
+}
+
+// confirm reads the settings back: a PRAGMA that is misspelt or not possible fails silently.
+func (h *handle) confirm(ctx context.Context, path string, settings []setting) error {
+	var mode string
+	if err := h.conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return refusal(path, err)
+	}
+	if mode != "wal" {
+		return &OpenError{Path: path, Kind: ErrSettings, Detail: "journal_mode is " + mode + " and not wal"}
+	}
+	for _, s := range settings {
+		var got int64
+		err := h.conn.QueryRowContext(ctx, "PRAGMA "+s.name).Scan(&got)
+		if s.name == "mmap_size" && (absent(err) || err == nil) {
+			continue // a wish: some systems have none
+		}
+		if err != nil {
+			return refusal(path, err)
+		}
+		if got != s.value {
+			return &OpenError{Path: path, Kind: ErrSettings, Detail: fmt.Sprintf("%s is %d and not %d", s.name, got, s.value)}
+		}
+	}
+	return nil
+}
+
+func (h *handle) close() error {
+	var errs []error
+	if h.Conn != nil {
+		errs = append(errs, h.Conn.Close())
+	}
+	for _, s := range []*sql.Stmt{h.begin, h.commit, h.rollback, h.savepoint, h.release, h.undo, h.pages} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	if h.conn != nil {
+		errs = append(errs, h.conn.Close())
+	}
+	return errors.Join(append(errs, h.pool.Close())...)
+}
+
+// step runs one of the handle's own statements. It takes no context: a transaction is
+// ended whatever has become of the request.
+func (h *handle) step(s *sql.Stmt) error {
+	_, err := s.Exec()
+	return err
+}
+
+// used is the number of bytes in the file that hold something.
+func (h *handle) used() (n int64, err error) {
+	err = h.pages.QueryRow().Scan(&n)
+	return n, err
+}
+
+// absent reports that a statement found no row.
+func absent(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// refusal says of an error of SQLite whether the file is at fault.
+func refusal(path string, err error) error {
+	kind := ErrUnusable
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+			kind = ErrCorrupt
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			kind = ErrLocked
+		}
+	}
+	return &OpenError{Path: path, Kind: kind, Cause: err}
+}
+
+func migrations(pool *sql.DB) (*goose.Provider, error) {
+	dir, err := fs.Sub(queries.Schema, "schema")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, pool, dir, goose.WithDisableGlobalRegistry(true))
+}
+
+// create makes the database under another name and moves it into place, so that a file
+// with its name is always whole and carries its identity in the header.
+func create(ctx context.Context, path string) error {
+	fail := func(err error) error { return &OpenError{Path: path, Kind: ErrUnusable, Cause: err} }
+	fresh := path + ".new"
+	for _, name := range []string{fresh, fresh + "-journal"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail(err)
+		}
+	}
+	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // tasks are private
+	if err != nil {
+		return fail(err)
+	}
+	_ = f.Close()
+	pool, err := sql.Open("sqlite", source(fresh, "rw", nil))
+	if err != nil {
+		return fail(err)
+	}
+	pool.SetMaxOpenConns(1)
+	provider, err := migrations(pool)
+	if err == nil {
+		_, err = provider.Up(ctx)
+	}
+	if err == nil {
+		_, err = pool.ExecContext(ctx, "PRAGMA journal_mode = WAL")
+	}
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return fail(err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return fail(err)
+	}
+	return syncFolder(path)
+}
+
+func syncFolder(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return &OpenError{Path: path, Kind: ErrUnusable, Detail: "its folder", Cause: err}
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return &OpenError{Path: path, Kind: ErrUnusable, Detail: "its folder", Cause: err}
+	}
+	return nil
+}
+
+// upgrade checks the schema's version, which takes no longer for a large file, and brings
+// an older one up. With check set the file's pages are checked first.
+func upgrade(ctx context.Context, path string, check bool) (err error) {
+	pool, err := sql.Open("sqlite", source(path, "rw", writerSettings(FULL)))
+	if err != nil {
+		return refusal(path, err)
+	}
+	pool.SetMaxOpenConns(1)
+	defer func() {
+		if e := pool.Close(); err == nil && e != nil {
+			err = refusal(path, e)
+		}
+	}()
+	if check {
+		if err := inspectPages(ctx, pool, path, "quick_check"); err != nil {
+			return err
+		}
+	}
+	provider, err := migrations(pool)
+	if err != nil {
+		return refusal(path, err)
+	}
+	sources := provider.ListSources()
+	latest := sources[len(sources)-1].Version
+	have, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return refusal(path, err)
+	}
+	if have > latest {
+		return &OpenError{Path: path, Kind: ErrNewer, Detail: fmt.Sprintf("its schema is version %d, this release knows %d", have, latest)}
+	}
+	if have == latest {
+		return nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return refusal(path, fmt.Errorf("migrating from version %d to %d: %w", have, latest, err))
+	}
+	return nil
+}
+
+// inspectPages runs quick_check or integrity_check and reports what it finds.
+func inspectPages(ctx context.Context, q interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, path, check string) error {
+	rows, err := q.QueryContext(ctx, "PRAGMA "+check+"(20)")
+	if err != nil {
+		return refusal(path, err)
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return refusal(path, err)
+		}
+		if line != "ok" {
+			found = append(found, line)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return refusal(path, err)
+	}
+	if len(found) > 0 {
+		return &OpenError{Path: path, Kind: ErrCorrupt, Detail: check + " found " + strings.Join(found, "; ")}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/db"
+	"a2aserve/impl/turn"
+)
+
+// Get returns a task with all its history and artifacts. A task that does not exist and one
+// of another principal are the same TaskNotFoundError (A2A §3.3.2, §13.1).
+func (v View) Get(ctx context.Context, id string) (turn.Record, error) {
+	var rec turn.Record
+	err := v.s.read(ctx, func(h *handle) error {
+		q := h.View(v.principal)
+		row, err := q.Task(ctx, id)
+		if absent(err) {
+			return notFound()
+		}
+		if err != nil {
+			return err
+		}
+		if rec, err = record(db.PageRow(row)); err != nil {
+			return err
+		}
+		if rec.History, err = q.Messages(ctx, id); err != nil {
+			return err
+		}
+		artifacts, err := q.Artifacts(ctx, id)
+		for _, a := range artifacts {
+			rec.Artifacts = append(rec.Artifacts, turn.ArtifactDoc{ID: a.ArtifactID, Append: a.Append != 0, JSON: a.Doc})
+		}
+		return err
+	})
+	if err != nil {
+		return turn.Record{}, err
+	}
+	return rec, nil
+}
+
+func notFound() error { return &a2a.Error{Type: a2a.TaskNotFoundError} }
+
+func record(r db.PageRow) (turn.Record, error) {
+	state, err := stateOf(r.State)
+	return turn.Record{ID: r.ID, ContextID: r.ContextID, State: state, Status: r.Status}, err
+}
+
+// Transition is one step of a task's life.
+type Transition struct {
+	State  a2a.TaskState
+	At     time.Time
+	Status []byte // the TaskStatus, where it carried a message; nil otherwise
+}
+
+// Transitions returns every status the task has had, oldest first.
+func (v View) Transitions(ctx context.Context, id string) ([]Transition, error) {
+	var all []Transition
+	err := v.s.read(ctx, func(h *handle) error {
+		q := h.View(v.principal)
+		trail, err := q.Trail(ctx, id)
+		if absent(err) {
+			return notFound()
+		}
+		if err != nil {
+			return err
+		}
+		docs, err := q.Statuses(ctx, id)
+		if err != nil {
+			return err
+		}
+		all, err = readTrail(trail, docs)
+		return err
+	})
+	return all, err
+}

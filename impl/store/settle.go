@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/db"
+)
+
+// settleAtOnce bounds the orphans that one write settles.
+const settleAtOnce = 256
+
+// orphan is a task that was running when the last process ended.
+type orphan struct{ principal, id, contextID string }
+
+// SettleOrphans makes every task that has not ended FAILED, of all principals, and returns
+// how many there were. status gives each one's TaskStatus, which is to carry a message
+// (decision 26). It must run before anything can create tasks: nothing in the file tells a
+// running task from one that was left running.
+func (s *Store) SettleOrphans(ctx context.Context, status func(taskID, contextID string, at time.Time) []byte) (n int, err error) {
+	var found []orphan
+	flush := func() error {
+		err := s.settle(found, status)
+		if err == nil {
+			n += len(found)
+		}
+		found = found[:0]
+		return err
+	}
+	err = s.walk(ctx, func(principals []string) error {
+		for len(principals) > 0 {
+			done, err := s.orphans(ctx, principals, &found)
+			if err != nil {
+				return err
+			}
+			if len(found) >= settleAtOnce {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+			principals = principals[done:]
+		}
+		return nil
+	})
+	if err == nil {
+		err = flush()
+	}
+	return n, err
+}
+
+// orphans collects the principals' live tasks until there are enough for a write. It
+// returns how many principals it is done with; one that has more is not done.
+func (s *Store) orphans(ctx context.Context, principals []string, found *[]orphan) (done int, err error) {
+	err = s.read(ctx, func(h *handle) error {
+		for _, p := range principals {
+			room := settleAtOnce - len(*found)
+			if room == 0 {
+				return nil
+			}
+			rows, err := h.View(p).LiveTasks(ctx, int64(room))
+			if err != nil {
+				return err
+			}
+			for _, r := range rows {
+				*found = append(*found, orphan{p, r.ID, r.ContextID})
+			}
+			if len(rows) == room {
+				return nil
+			}
+			done++
+		}
+		return nil
+	})
+	return done, err
+}
+
+func (s *Store) settle(found []orphan, status func(taskID, contextID string, at time.Time) []byte) error {
+	if len(found) == 0 {
+		return nil
+	}
+	at := time.Now().Truncate(time.Millisecond).UTC()
+	return s.writer.submit(func(ctx context.Context, h *handle) error {
+		type place struct{ principal, contextID string }
+		failed := map[place]tally{}
+		for _, o := range found {
+			doc := status(o.id, o.contextID, at)
+			if err := settleOne(ctx, h.View(o.principal), o, at, doc); err != nil {
+				return fmt.Errorf("store: settling task %s: %w", o.id, err)
+			}
+			p := place{o.principal, o.contextID}
+			t := failed[p]
+			t[codes[a2a.TaskStateFailed]-firstDone]++
+			failed[p] = t
+		}
+		for p, t := range failed {
+			if _, err := t.addTo(ctx, h.View(p.principal), p.contextID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func settleOne(ctx context.Context, v db.View, o orphan, at time.Time, doc []byte) error {
+	code := codes[a2a.TaskStateFailed]
+	_, err := v.SetStatus(ctx, db.SetStatusParams{
+		ID: o.id, State: code, StatusTS: at.UnixMilli(), Status: doc, Steps: step(code, at, true),
+	})
+	if absent(err) {
+		return errors.New("it has ended meanwhile")
+	}
+	if err != nil {
+		return err
+	}
+	seq, err := v.NextStatusSeq(ctx, o.id)
+	if err != nil {
+		return err
+	}
+	return v.AddStatus(ctx, db.AddStatusParams{TaskID: o.id, Seq: seq, Doc: doc})
+}

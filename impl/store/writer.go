@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// maxGroup bounds the jobs that share a commit, and so what a failing disk takes along.
+const maxGroup = 256
+
+// job is a piece of work for the writer: all of it is stored, or none.
+type job struct {
+	do   func(context.Context, *handle) error
+	done chan error
+}
+
+// writer owns the one connection that writes.
+type writer struct {
+	h       *handle
+	queue   chan job
+	stopped chan struct{}
+
+	mu     sync.RWMutex // held for reading while a job is queued: guards closed, and with it the queue
+	closed bool
+}
+
+func startWriter(h *handle) *writer {
+	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// submit queues a job and waits until it is committed or has failed.
+func (w *writer) submit(do func(context.Context, *handle) error) error {
+	j := job{do, make(chan error, 1)}
+	w.mu.RLock()
+	if w.closed {
+		w.mu.RUnlock()
+		return ErrClosed
+	}
+	w.queue <- j
+	w.mu.RUnlock()
+	return <-j.done
+}
+
+// stop ends the writer after what is queued and returns its connection.
+func (w *writer) stop() *handle {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.stopped
+	return w.h
+}
+
+// run commits in groups: what has queued up during one commit shares the next. It never
+// waits for a group to fill, so that a lone writer is as fast as its disk.
+func (w *writer) run() {
+	defer close(w.stopped)
+	group := make([]job, 0, maxGroup)
+	for first := range w.queue {
+		group = append(group[:0], first)
+	fill:
+		for len(group) < maxGroup {
+			select {
+			case j, ok := <-w.queue:
+				if !ok {
+					break fill
+				}
+				group = append(group, j)
+			default:
+				break fill
+			}
+		}
+		errs, err := w.commit(group)
+		for i, j := range group {
+			j.done <- errors.Join(err, errs[i])
+		}
+		clear(group)
+	}
+}
+
+// commit runs a group in one transaction, each job under a savepoint of its own. errs are
+// the jobs' own errors; err is the group's, and then nothing of it is stored.
+func (w *writer) commit(group []job) (errs []error, err error) {
+	errs = make([]error, len(group))
+	if err = w.h.step(w.h.begin); err != nil {
+		return errs, fmt.Errorf("store: begin: %w", err)
+	}
+	for i, j := range group {
+		if errs[i], err = w.attempt(j); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = w.h.step(w.h.commit)
+	}
+	if err != nil {
+		// SQLite may have rolled back already (a full disk, say); then this fails, which is fine.
+		_ = w.h.step(w.h.rollback)
+		return errs, fmt.Errorf("store: commit: %w", err)
+	}
+	return errs, nil
+}
+
+// attempt runs one job. A failure that cannot be confined to the job is the group's.
+func (w *writer) attempt(j job) (own, group error) {
+	if err := w.h.step(w.h.savepoint); err != nil {
+		return nil, err
+	}
+	// No request's context: SQLite rolls the whole transaction back when a write is interrupted.
+	own = j.do(context.Background(), w.h)
+	if own != nil {
+		if err := w.h.step(w.h.undo); err != nil {
+			return own, err
+		}
+	}
+	return own, w.h.step(w.h.release)
+}

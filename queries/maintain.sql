@@ -1,0 +1,42 @@
+-- name: PrincipalsAfter :many
+-- unscoped: ids only, to walk all principals in bounded steps.
+SELECT id FROM principals WHERE id > @after ORDER BY id LIMIT @n;
+
+-- name: LiveTasks :many
+SELECT id, context_id FROM tasks WHERE principal_id = @principal_id AND state < 10 LIMIT @n;
+
+-- name: Expired :many
+SELECT id FROM tasks
+WHERE principal_id = @principal_id AND status_ts < @cutoff AND state >= 10
+ORDER BY status_ts, id LIMIT @n;
+
+-- name: OldestOfContext :many
+SELECT id FROM tasks
+WHERE principal_id = @principal_id AND context_id = @context_id AND state >= 10
+ORDER BY status_ts, id LIMIT @n;
+
+-- name: ContextsAfter :many
+SELECT context_id, completed + failed + canceled + rejected AS done FROM counters
+WHERE principal_id = @principal_id AND context_id > @after ORDER BY context_id LIMIT @n;
+
+-- Evict takes a finished task with all its rows; no row means that it is live or gone.
+-- name: Evict :one
+DELETE FROM tasks WHERE principal_id = @principal_id AND id = @id AND state >= 10
+RETURNING context_id, state;
+
+-- DropEmptyCounters spares the newest row, which holds the principal's totals.
+-- name: DropEmptyCounters :exec
+DELETE FROM counters
+WHERE principal_id = @principal_id AND rev < @rev AND completed + failed + canceled + rejected = 0;
+
+-- name: ReleaseSession :execrows
+-- unscoped: an operator frees an agent's session by its id, whoever holds it.
+DELETE FROM sessions WHERE id = @id;
+
+-- name: AddMeta :exec
+-- unscoped: settings of the file.
+INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO NOTHING;
+
+-- name: Meta :one
+-- unscoped: settings of the file.
+SELECT value FROM meta WHERE name = @name;

@@ -1,0 +1,89 @@
+-- name: Task :one
+SELECT id, context_id, state, status_ts, status FROM tasks
+WHERE principal_id = @principal_id AND id = @id;
+
+-- name: Trail :one
+SELECT trail FROM tasks WHERE principal_id = @principal_id AND id = @id;
+
+-- name: Statuses :many
+SELECT doc FROM statuses WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
+
+-- name: Messages :many
+SELECT doc FROM messages WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
+
+-- name: Artifacts :many
+SELECT artifact_id, append, doc FROM artifacts
+WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
+
+-- Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
+-- such statement for each index that serves it. sqlc wants this file in ASCII.
+-- name: Page :many
+SELECT id, context_id, state, status_ts, status FROM tasks
+WHERE principal_id = @principal_id AND status_ts >= @after
+  AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT @n;
+
+-- name: PageOfContext :many
+SELECT id, context_id, state, status_ts, status FROM tasks
+WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after
+  AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT @n;
+
+-- name: PageOfContextInState :many
+SELECT id, context_id, state, status_ts, status FROM tasks
+WHERE principal_id = @principal_id AND context_id = @context_id AND state = @state AND status_ts >= @after
+  AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT @n;
+
+-- name: PageOfDone :many
+SELECT id, context_id, state, status_ts, status FROM tasks
+WHERE principal_id = @principal_id AND state = @state AND state >= 10 AND status_ts >= @after
+  AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT @n;
+
+-- name: PageOfLive :many
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_live
+WHERE principal_id = @principal_id AND state = @state AND state < 10 AND status_ts >= @after
+  AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT @n;
+
+-- name: MessagesOf :many
+SELECT task_id, doc FROM messages
+WHERE principal_id = @principal_id AND task_id IN (sqlc.slice('ids'))
+ORDER BY task_id, seq;
+
+-- name: LastMessagesOf :many
+SELECT m.task_id, m.doc FROM messages m
+WHERE m.principal_id = @principal_id
+  AND m.seq > (SELECT MAX(l.seq) FROM messages l WHERE l.principal_id = @principal_id AND l.task_id = m.task_id) - CAST(@n AS INTEGER)
+  AND m.task_id IN (sqlc.slice('ids'))
+ORDER BY m.task_id, m.seq;
+
+-- name: ArtifactsOf :many
+SELECT task_id, artifact_id, append, doc FROM artifacts
+WHERE principal_id = @principal_id AND task_id IN (sqlc.slice('ids'))
+ORDER BY task_id, seq;
+
+-- name: Counters :one
+SELECT rev, completed, failed, canceled, rejected FROM counters
+WHERE principal_id = @principal_id AND context_id = @context_id;
+
+-- name: Totals :one
+SELECT rev, all_completed, all_failed, all_canceled, all_rejected FROM counters
+WHERE principal_id = @principal_id ORDER BY rev DESC LIMIT 1;
+
+-- name: CountLive :many
+SELECT state, COUNT(*) AS n FROM tasks WHERE principal_id = @principal_id AND state < 10 GROUP BY state;
+
+-- name: CountLiveOfContext :many
+SELECT state, COUNT(*) AS n FROM tasks
+WHERE principal_id = @principal_id AND context_id = @context_id AND state < 10 GROUP BY state;
+
+-- CountSince serves the timestamp filter, which alone counts finished tasks: it reads an index and no row.
+-- name: CountSince :many
+SELECT state, COUNT(*) AS n FROM tasks
+WHERE principal_id = @principal_id AND status_ts >= @after GROUP BY state;
+
+-- name: CountOfContextSince :many
+SELECT state, COUNT(*) AS n FROM tasks
+WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after GROUP BY state;
