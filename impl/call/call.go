@@ -18,7 +18,8 @@ var Anonymous = Principal{ID: "\x01anonymous"}
 // Call is one request's identity and what it negotiated.
 type Call struct {
 	Principal  Principal
-	RequestID  string   // for logs
+	RequestID  string   // for logs; sent as X-Request-Id
+	Operation  string   // the binding fills it in once it knows; for logs
 	Version    string   // protocol version the request is processed as
 	Extensions []string // requested extension URIs, in order, once each (A2A §3.2.6)
 }

@@ -1,0 +1,160 @@
+// Package edge is what every request passes before a binding sees it: recovery, log,
+// identity and the size of the body. It refuses in the caller's protocol.
+package edge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/impl/call"
+	"a2aserve/impl/wire"
+)
+
+// DefaultMaxBody bounds request bodies where nothing else is said, in bytes.
+const DefaultMaxBody = 4 << 20
+
+// Options configure the edge.
+type Options struct {
+	Auth    Authenticator                    // nil: everybody is call.Anonymous
+	Public  func(*http.Request) bool         // passes without credentials: the Agent Card (A2A §8.2)
+	Binding func(*http.Request) wire.Binding // whose error shape a path gets; nil: REST
+	MaxBody int64                            // bytes; 0 means DefaultMaxBody
+	Log     *slog.Logger                     // nil: slog.Default()
+}
+
+// Handler puts the edge before next.
+func Handler(o Options, next http.Handler) http.Handler {
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Binding == nil {
+		o.Binding = func(*http.Request) wire.Binding { return wire.REST }
+	}
+	return &edge{o, wire.Errors{Log: o.Log}, next}
+}
+
+type edge struct {
+	Options
+	errors wire.Errors
+	next   http.Handler
+}
+
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call.Call{Principal: call.Anonymous, RequestID: requestID()}
+	r = r.WithContext(call.With(r.Context(), c))
+	rec := &recorder{ResponseWriter: w}
+	rec.Header().Set(wire.VersionHeader, wire.Version)
+	rec.Header().Set("X-Request-Id", c.RequestID)
+	start := time.Now()
+	defer func() { e.finish(rec, r, c, start, recover()) }()
+	if err := e.admit(rec, r, c); err != nil {
+		e.errors.Write(rec, r, e.Binding(r), nil, err)
+		return
+	}
+	e.next.ServeHTTP(rec, r)
+}
+
+// admit decides whether the request may go on. Identity comes first: a caller without
+// one learns nothing else, and none of its body is read (A2A §7.4, §13.1).
+func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
+	public := e.Public != nil && e.Public(r)
+	if e.Auth != nil && !public {
+		p, err := e.Auth.Authenticate(r)
+		if refused, ok := errors.AsType[*Unauthenticated](err); ok {
+			w.Header().Set("WWW-Authenticate", refused.Challenge)
+			return (&a2a.Error{Type: a2a.UnauthenticatedError}).Because(refused.Cause)
+		}
+		if err != nil {
+			return err
+		}
+		c.Principal = p
+	}
+	if r.ContentLength > e.MaxBody {
+		return TooLarge(e.MaxBody)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		// The server's own writer, so that it closes the connection of an oversized body.
+		r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, e.MaxBody)
+	}
+	return nil
+}
+
+// TooLarge is the refusal of a body of more than max bytes.
+func TooLarge(max int64) *a2a.Error {
+	return a2a.PayloadTooLargeError.Errorf("The request body is larger than %d bytes", max)
+}
+
+// finish answers for a handler that panicked, and logs the request. The query and the
+// headers stay out of the log, since people put tokens into both.
+func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, start time.Time, panicked any) {
+	abort := panicked == http.ErrAbortHandler
+	if panicked != nil && !abort {
+		err := fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
+		if abort = w.status != 0; abort {
+			// A response is under way; breaking it off is the only honest end.
+			e.Log.ErrorContext(r.Context(), "request failed", "request", c.RequestID, "error", err)
+		} else {
+			e.errors.Write(w, r, e.Binding(r), nil, err)
+		}
+	}
+	level := slog.LevelInfo
+	if w.status >= 500 {
+		level = slog.LevelWarn
+	}
+	e.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
+		slog.String("request", c.RequestID),
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path),
+		slog.String("operation", c.Operation),
+		slog.String("version", c.Version),
+		slog.Int("status", w.status),
+		slog.Int64("bytes", w.bytes),
+		slog.Duration("took", time.Since(start)),
+		slog.Bool("aborted", abort))
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func requestID() string {
+	var b [12]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// recorder remembers what was answered. Flushing and deadlines go to the writer below
+// by way of http.ResponseController.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
