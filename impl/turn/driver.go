@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"a2aserve/gen/a2a"
-	"a2aserve/gen/event"
 )
 
 // Input is a user's message on its way to the agent, with the ids of its task.
@@ -22,6 +21,9 @@ type Agent struct {
 	OutputModes []string
 	SessionID   string // not empty: the agent has this one session
 	MaxSessions int    // turns side by side; 0 means DefaultMaxSessions
+	// Gated says that all answers pass the agent's output gates as io.output. A final
+	// llm.response is then never published in its place.
+	Gated bool
 }
 
 // DefaultMaxSessions bounds the turns that run side by side where a driver names no bound.
@@ -42,10 +44,3 @@ type Driver interface {
 	// An error means that the agent could not be run; its text is logged, not sent.
 	Turn(ctx context.Context, in Input, line *Line) error
 }
-
-// Line is a running turn's connection between its owner and its driver. Emit may be
-// called from several goroutines; Next from one.
-//
-//	Emit(e event.Event) bool                       waits for room; false once the turn is over
-//	Next(ctx context.Context) (event.Event, bool)  hitl.responded, hitl.cancel, cancel.request; false once nothing more will come
-var _ event.Event

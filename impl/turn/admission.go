@@ -1,0 +1,132 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"a2aserve/gen/a2a"
+)
+
+// available refuses new turns while the server stops or the store is failing.
+func (e *Engine) available() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.draining:
+		return a2a.UnavailableError.Errorf("The server is stopping")
+	case e.failing > 0:
+		return a2a.UnavailableError.Errorf("The task store does not accept changes at the moment")
+	}
+	return nil
+}
+
+// claim binds a one-session agent's session to the message's context (decision 17).
+// Another principal's context is not named.
+func (e *Engine) claim(in Input) error {
+	bound, mine, err := e.Journal.Claim(in.Principal, e.agent.SessionID, in.ContextID)
+	switch {
+	case err != nil:
+		return storeError(err)
+	case !mine:
+		return refusal("CONTEXT_NOT_SERVED", "The agent serves one conversation, and it is not this one")
+	case bound != in.ContextID:
+		return refusal("CONTEXT_NOT_SERVED", "The agent serves one conversation: context %q", bound).With("contextId", bound)
+	}
+	return nil
+}
+
+func refusal(detail, format string, args ...any) *a2a.Error {
+	return a2a.UnsupportedOperationError.Errorf(format, args...).With("detail", detail)
+}
+
+// storeError passes on what the store says to callers, and hides the rest.
+func storeError(err error) error {
+	if said, ok := errors.AsType[*a2a.Error](err); ok {
+		return said
+	}
+	return a2a.InternalError.Errorf("The task could not be stored").Because(err)
+}
+
+// direct asks the driver for an answer without a task (A2A §3.1.1).
+func (e *Engine) direct(ctx context.Context, in Input) (m *a2a.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, a2a.InternalError.Errorf("The agent failed").Because(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	m, err = e.Driver.Admit(ctx, in)
+	if err != nil {
+		if said, ok := errors.AsType[*a2a.Error](err); ok {
+			return nil, said
+		}
+		return nil, a2a.InternalError.Errorf("The agent failed").Because(err)
+	}
+	if m == nil {
+		return nil, nil
+	}
+	answer := *m // the driver may keep its own
+	if answer.MessageID == "" {
+		answer.MessageID = e.NewID()
+	}
+	answer.Role, answer.TaskID, answer.ContextID = a2a.RoleAgent, "", in.ContextID
+	if err := checkParts(answer.Parts); err != nil {
+		return nil, a2a.InvalidAgentResponseError.Errorf("The agent's answer is not valid").Because(err)
+	}
+	return &answer, nil
+}
+
+// reserve takes the slot for a new run, or refuses: first for its context, then for the
+// agent's capacity. Turns that outlive their tasks count beyond as many again, so that
+// cancelling does not open a way around the bound.
+func (e *Engine) reserve(in Input) (*Run, error) {
+	r := newRun(e, in)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.draining {
+		return nil, a2a.UnavailableError.Errorf("The server is stopping")
+	}
+	if holder := e.slots[r.key]; holder != nil {
+		err := refusal("TASK_ALREADY_IN_FLIGHT", "A task of this context is still running")
+		if holder.in.Principal == in.Principal {
+			err = err.With("taskId", holder.in.TaskID)
+		}
+		return nil, err
+	}
+	if len(e.slots) >= e.agent.MaxSessions || len(e.chain) >= 2*e.agent.MaxSessions {
+		return nil, refusal("AGENT_BUSY", "The agent runs as many turns as it can")
+	}
+	e.slots[r.key] = r
+	e.wg.Add(1)
+	return r, nil
+}
+
+// release frees the run's slot. It happens once the terminal change is decided and
+// before it is journalled: whoever reads it may send again at once.
+func (e *Engine) release(r *Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.slots[r.key] == r {
+		delete(e.slots, r.key)
+		close(r.over)
+		e.changed()
+	}
+}
+
+// retire removes a run whose end is stored: the store answers for it from now on.
+func (e *Engine) retire(r *Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := taskKey{r.in.Principal, r.in.TaskID}
+	if e.live[k] == r {
+		delete(e.live, k)
+		e.changed()
+	}
+}
+
+// changed wakes whoever waits for runs to end; e.mu is held.
+func (e *Engine) changed() {
+	close(e.idle)
+	e.idle = make(chan struct{})
+}

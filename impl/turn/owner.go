@@ -1,0 +1,239 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/event"
+)
+
+// own is the run's owner: it takes what is queued, decides, journals and publishes,
+// until the task is over; then it sees the turn off.
+func (r *Run) own() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if d, ok := r.deadline(); ok {
+			timer.Reset(max(0, time.Until(d)))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-r.q.wake:
+		case <-timer.C:
+		}
+		if r.step(r.q.take()) {
+			break
+		}
+	}
+	r.seeOff()
+}
+
+// step turns one batch of items into changes. It reports whether the run is over.
+func (r *Run) step(items []any) bool {
+	b := &batch{r: r, taskState: r.task} // appends beyond what readers hold, never into it
+	for _, it := range items {
+		b.next(it)
+	}
+	b.expire(time.Now())
+	b.settle()
+	if b.end {
+		r.e.release(r)
+	}
+	if len(b.changes) > 0 {
+		if err := r.e.Journal.Append(b.changes); err != nil {
+			r.lost(b, err)
+			return true
+		}
+		r.logBytes += b.bytes()
+		r.task = b.taskState
+		r.log.publish(b.rec, b.frames, b.end)
+	}
+	r.out.add(b.tells...)
+	if b.end {
+		r.e.retire(r)
+		r.out.close()
+	}
+	for _, answer := range b.replies {
+		answer(nil)
+	}
+	if b.end {
+		for _, it := range r.q.close() {
+			refuseLate(it)
+		}
+	}
+	return b.end
+}
+
+// next lets one queued item have its effect. What comes after the end has none.
+func (b *batch) next(it any) {
+	if b.end {
+		refuseLate(it)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.invalid("an event that cannot be understood", fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	switch it := it.(type) {
+	case event.Event:
+		b.r.heard = time.Now()
+		b.mapEvent(it)
+	case answerAsk:
+		b.answer(it)
+	case cancelAsk:
+		b.cancel(it)
+	case turnBegun:
+		b.r.heard = time.Now()
+	case turnReturned:
+		b.returned(it)
+	case drainAsk:
+		b.r.parkAtEnd = true
+	case stopAsk:
+		b.fail("%s", it.reason)
+	}
+}
+
+// refuseLate answers a request that finds the task over.
+func refuseLate(it any) {
+	switch it := it.(type) {
+	case cancelAsk:
+		it.reply <- reply{err: notCancelable()}
+	case answerAsk:
+		it.reply <- reply{err: refusal("TASK_ALREADY_TERMINAL", "The task has ended")}
+	}
+}
+
+func notCancelable() *a2a.Error {
+	return a2a.TaskNotCancelableError.Errorf("The task has already ended")
+}
+
+// returned ends a task whose turn is done without having said so.
+func (b *batch) returned(t turnReturned) {
+	if t.err != nil {
+		b.r.e.Logger.Error("the agent could not be run", "task", b.rec.ID, "error", t.err)
+	}
+	b.fail("%s", t.reason)
+}
+
+// settle completes a batch: nothing streamed stays behind at its end, a task that parks
+// while the server stops fails, and so does one that says more than its readers can be
+// given.
+func (b *batch) settle() {
+	if b.end {
+		return
+	}
+	b.publishHeld()
+	if b.r.parkAtEnd && len(b.r.questions) > 0 {
+		b.fail("The server stopped while the task was waiting for an answer")
+		return
+	}
+	if b.r.logBytes+b.bytes() > b.r.e.MaxLogBytes {
+		b.r.e.Logger.Error("a task outgrew limits.max_log_bytes", "task", b.rec.ID, "bytes", b.r.e.MaxLogBytes)
+		b.fail("The agent said more than one task may hold (%d bytes)", b.r.e.MaxLogBytes)
+	}
+}
+
+// turn waits for the previous turn of the slot to return, then runs this one.
+func (r *Run) turn() {
+	defer close(r.returned)
+	defer r.cancel()
+	if !r.mayBegin() {
+		return
+	}
+	r.q.put(turnBegun{})
+	end := r.callDriver()
+	r.e.leave(r)
+	r.q.put(end)
+}
+
+func (r *Run) callDriver() (end turnReturned) {
+	end.reason = "The agent ended the turn without an answer"
+	defer func() {
+		if p := recover(); p != nil {
+			end = turnReturned{fmt.Errorf("panic: %v\n%s", p, debug.Stack()), "The agent failed"}
+		}
+	}()
+	if err := r.e.Driver.Turn(r.ctx, r.in, &Line{in: &r.q, out: &r.out}); err != nil {
+		if said, ok := errors.AsType[*a2a.Error](err); ok {
+			return turnReturned{err, said.Text()}
+		}
+		return turnReturned{err, "The agent could not be run"}
+	}
+	return end
+}
+
+// mayBegin waits until no earlier turn of the slot is running. It returns false when
+// the task has ended meanwhile, or has been failed because that turn does not stop.
+func (r *Run) mayBegin() bool {
+	for {
+		r.e.mu.Lock()
+		if r.e.slots[r.key] != r { // the end is decided: another may begin instead
+			r.e.mu.Unlock()
+			return false
+		}
+		before := r.e.chain[r.key]
+		if before == nil {
+			r.e.chain[r.key] = r
+			r.e.mu.Unlock()
+			return true
+		}
+		r.e.mu.Unlock()
+		select {
+		case <-before.returned:
+		case <-r.over:
+		case <-before.stuck:
+			select {
+			case <-before.returned: // late, but it did
+			default:
+				r.q.put(stopAsk{"The agent is still busy with an earlier turn that was ended"})
+				<-r.over
+			}
+		}
+	}
+}
+
+// leave ends the run's turn in its slot's chain.
+func (e *Engine) leave(r *Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.chain[r.key] == r {
+		delete(e.chain, r.key)
+	}
+}
+
+// seeOff gives a turn whose task is over time to return, then ends its context, and at
+// last declares it stuck.
+func (r *Run) seeOff() {
+	grace := r.e.CancelGrace
+	if r.wait(grace) {
+		return
+	}
+	r.e.Logger.Warn("a turn does not return; its context ends", "task", r.in.TaskID, "after", grace)
+	r.cancel()
+	if r.wait(min(grace, stopGrace)) {
+		return
+	}
+	r.e.Logger.Error("a turn cannot be stopped", "task", r.in.TaskID)
+	close(r.stuck)
+}
+
+// stopGrace is how long a turn may take to return once its context has ended.
+const stopGrace = 5 * time.Second
+
+// wait reports whether the turn returned in time.
+func (r *Run) wait(d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	select {
+	case <-r.returned:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

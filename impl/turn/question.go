@@ -1,0 +1,305 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/event"
+
+	"github.com/go-json-experiment/json"
+)
+
+// question is what a parked task waits for.
+type question struct {
+	id       string
+	auth     bool // an authorisation, given elsewhere or by a message
+	choices  []event.Choice
+	strict   bool // only a choice is an answer
+	message  *a2a.Message
+	deadline time.Time // zero: none
+}
+
+func (q question) state() a2a.TaskState {
+	if q.auth {
+		return a2a.TaskStateAuthRequired
+	}
+	return a2a.TaskStateInputRequired
+}
+
+// requestIDKey names, in a message's metadata, the question that it asks or answers.
+const requestIDKey = "nexus.hitl.requestId"
+
+// Answer gives a live task the message that it waits for. In names the principal, the
+// task and, where the client did, the context. Errors:
+//
+//   - ErrNotLive: the store knows what the task is
+//   - UnsupportedOperationError with detail TASK_CONTEXT_MISMATCH,
+//     TASK_NOT_AWAITING_INPUT or TASK_ALREADY_TERMINAL
+//   - InvalidParamsError: only one of the question's choices will do
+//   - ContentTypeNotSupportedError as for Send; InternalError when the answer could not
+//     be stored
+//
+// Of two answers given at once, one wins and the other finds no question.
+func (e *Engine) Answer(ctx context.Context, in Input) (Sent, error) {
+	r := e.Live(in.Principal, in.TaskID)
+	if r == nil {
+		return Sent{}, ErrNotLive
+	}
+	if in.ContextID != "" && in.ContextID != r.in.ContextID {
+		return Sent{}, refusal("TASK_CONTEXT_MISMATCH", "The task belongs to another context than the message names")
+	}
+	if err := e.checkModes(in); err != nil {
+		return Sent{}, err
+	}
+	in.Message.TaskID, in.Message.ContextID = r.in.TaskID, r.in.ContextID
+	got := make(chan reply, 1)
+	rep, err := r.ask(ctx, answerAsk{in.Message, in.AcceptedOutputModes, got}, got)
+	return Sent{Run: r, Record: rep.rec, From: rep.from}, err
+}
+
+// ask puts a request to the owner and waits for its answer. A caller that leaves does
+// not take the request back.
+func (r *Run) ask(ctx context.Context, request any, got <-chan reply) (reply, error) {
+	if !r.q.put(request) {
+		rec, _ := r.log.snapshot()
+		if !rec.State.Terminal() { // its end waits to be stored
+			return reply{}, a2a.UnavailableError.Errorf("The task's last change is not stored yet")
+		}
+		refuseLate(request)
+	}
+	select {
+	case rep := <-got:
+		return rep, rep.err
+	case <-ctx.Done():
+		return reply{}, ctx.Err()
+	}
+}
+
+// hitlRequested parks the task at INPUT_REQUIRED.
+func (b *batch) hitlRequested(e event.HITLRequested) {
+	strict := e.Mode == "choices"
+	switch {
+	case e.Mode != "" && e.Mode != "choices" && e.Mode != "free_text" && e.Mode != "both":
+		b.invalid("a question of an unknown mode", fmt.Errorf("mode %q", e.Mode))
+		return
+	case strict && len(e.Choices) == 0:
+		b.invalid("a question with choices only and no choices", nil)
+		return
+	}
+	text := e.Prompt
+	for _, c := range e.Choices {
+		text += "\n- " + c.ID
+		if c.Label != "" && c.Label != c.ID {
+			text += ": " + c.Label
+		}
+	}
+	b.park(question{id: e.RequestID, choices: e.Choices, strict: strict}, text, questionNote{
+		RequestID: e.RequestID, Mode: e.Mode, Choices: e.Choices, Default: e.DefaultChoiceID,
+	})
+}
+
+// authRequired parks the task at AUTH_REQUIRED (A2A §7.6.1).
+func (b *batch) authRequired(e event.AuthRequired) {
+	b.park(question{id: e.RequestID, auth: true}, e.Prompt, questionNote{RequestID: e.RequestID})
+}
+
+// questionNote is the metadata of a message that asks.
+type questionNote struct {
+	RequestID string         `json:"nexus.hitl.requestId"`
+	Mode      string         `json:"nexus.hitl.mode,omitzero"`
+	Choices   []event.Choice `json:"nexus.hitl.choices,omitzero"`
+	Default   string         `json:"nexus.hitl.defaultChoiceId,omitzero"`
+}
+
+func (b *batch) park(q question, text string, note questionNote) {
+	if q.id == "" {
+		b.invalid("a question without an id", nil)
+		return
+	}
+	if i, _ := b.r.findQuestion(q.id); i >= 0 {
+		b.invalid("a question whose id is already in use", fmt.Errorf("requestId %q", q.id))
+		return
+	}
+	b.publishHeld()
+	if text != "" { // an agent may also just wait, without words
+		q.message = b.r.say(text)
+		meta, err := json.Marshal(&note)
+		if err != nil {
+			b.invalid("a question that cannot be encoded", err)
+			return
+		}
+		q.message.Metadata = meta
+		doc, err := json.Marshal(q.message)
+		if err != nil {
+			b.invalid("a question that cannot be encoded", err)
+			return
+		}
+		b.addHistory(doc)
+	}
+	if t := b.r.e.InputTimeout; t > 0 {
+		q.deadline = time.Now().Add(t)
+	}
+	b.r.questions = append(b.r.questions, q)
+	b.status(q.state(), q.message)
+}
+
+func (r *Run) findQuestion(id string) (int, *question) {
+	for i := range r.questions {
+		if r.questions[i].id == id {
+			return i, &r.questions[i]
+		}
+	}
+	return -1, nil
+}
+
+// close takes a question away. The task works again, or goes on waiting for the newest
+// of the others.
+func (b *batch) close(i int) {
+	rest := make([]question, 0, len(b.r.questions))
+	rest = append(append(rest, b.r.questions[:i]...), b.r.questions[i+1:]...)
+	b.r.questions = rest
+	b.r.heard = time.Now() // waiting for a person was not silence
+	if n := len(rest); n > 0 {
+		b.status(rest[n-1].state(), rest[n-1].message)
+		return
+	}
+	b.status(a2a.TaskStateWorking, nil)
+}
+
+// authorised closes the questions for an authorisation: the agent goes on.
+func (b *batch) authorised() {
+	for i := len(b.r.questions) - 1; i >= 0; i-- {
+		if b.r.questions[i].auth {
+			b.close(i)
+		}
+	}
+}
+
+// hitlResponded: the question was answered elsewhere, at the agent.
+func (b *batch) hitlResponded(e event.HITLResponded) { b.closeByID(e.RequestID) }
+
+// hitlCancelled: the agent takes its question back.
+func (b *batch) hitlCancelled(e event.HITLCancel) { b.closeByID(e.RequestID) }
+
+func (b *batch) closeByID(id string) {
+	if i, _ := b.r.findQuestion(id); i >= 0 {
+		b.close(i)
+	}
+}
+
+// answer gives a message to the question that it answers: the one it names, the one
+// that has it as a choice, or the newest.
+func (b *batch) answer(a answerAsk) {
+	r := b.r
+	if len(r.questions) == 0 {
+		a.reply <- reply{err: refusal("TASK_NOT_AWAITING_INPUT", "The task is not waiting for a message")}
+		return
+	}
+	text := messageText(a.msg)
+	i, choice, err := r.match(a.msg, text)
+	if err != nil {
+		a.reply <- reply{err: err}
+		return
+	}
+	doc, err := json.Marshal(&a.msg)
+	if err != nil {
+		a.reply <- reply{err: a2a.InternalError.Errorf("The message could not be stored").Because(err)}
+		return
+	}
+	from := len(b.frames)
+	_, at := r.log.snapshot()
+	if len(a.modes) > 0 {
+		r.modes = a.modes
+	}
+	told := event.HITLResponded{RequestID: r.questions[i].id, TurnID: r.mapping.turnID, ChoiceID: choice, Parts: a.msg.Parts}
+	if choice == "" {
+		told.FreeText = text
+	}
+	b.addHistory(doc)
+	b.close(i)
+	b.tell(told)
+	b.replies = append(b.replies, func(err error) {
+		a.reply <- reply{rec: b.rec, from: at + from, err: err}
+	})
+}
+
+// match finds the question that a message answers, and the choice that it makes.
+func (r *Run) match(msg a2a.Message, text string) (at int, choice string, err error) {
+	var note questionNote
+	if msg.Metadata != nil && json.Unmarshal(msg.Metadata, &note) != nil {
+		note.RequestID = ""
+	}
+	at, _ = r.findQuestion(note.RequestID)
+	named := at >= 0
+	for i := len(r.questions) - 1; i >= 0; i-- {
+		if named && i != at {
+			continue
+		}
+		for _, c := range r.questions[i].choices {
+			if said := strings.TrimSpace(text); said != "" && (same(said, c.ID) || same(said, c.Label)) {
+				return i, c.ID, nil
+			}
+		}
+	}
+	if !named { // the newest that takes free text, or else the newest
+		at = len(r.questions) - 1
+		for i := at; i >= 0; i-- {
+			if !r.questions[i].strict {
+				at = i
+				break
+			}
+		}
+	}
+	if q := r.questions[at]; q.strict {
+		ids := make([]string, len(q.choices))
+		for i, c := range q.choices {
+			ids[i] = c.ID
+		}
+		e := a2a.InvalidParamsError.Errorf("The question takes one of its choices: %s", strings.Join(ids, ", "))
+		e.Violations = []a2a.Violation{{Field: "message.parts", Description: "must be one of: " + strings.Join(ids, ", ")}}
+		return 0, "", e
+	}
+	return at, "", nil
+}
+
+func same(said, option string) bool { return strings.EqualFold(said, strings.TrimSpace(option)) }
+
+// messageText joins the text parts of a message.
+func messageText(m a2a.Message) string {
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Text != nil {
+			texts = append(texts, *p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// deadline is when the owner has to look again although nothing has come.
+func (r *Run) deadline() (time.Time, bool) {
+	var d time.Time
+	for _, q := range r.questions {
+		if !q.deadline.IsZero() && (d.IsZero() || q.deadline.Before(d)) {
+			d = q.deadline
+		}
+	}
+	if len(r.questions) == 0 && r.e.SilenceTimeout > 0 && !r.heard.IsZero() {
+		d = r.heard.Add(r.e.SilenceTimeout)
+	}
+	return d, !d.IsZero()
+}
+
+// expire fails a task whose question nobody answered, or whose agent fell silent.
+func (b *batch) expire(now time.Time) {
+	d, ok := b.r.deadline()
+	switch {
+	case b.end || !ok || now.Before(d):
+	case len(b.r.questions) > 0:
+		b.fail("No answer came within %s", b.r.e.InputTimeout)
+	default:
+		b.fail("The agent was silent for %s", b.r.e.SilenceTimeout)
+	}
+}
