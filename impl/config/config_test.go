@@ -233,7 +233,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Tasks.MaxPerContext != 0 || c.Tasks.MaxPerPrincipal != 10000 || !c.Authenticated() || c.BearerToken != "" {
+	if c.Tasks.MaxPerContext != 0 || c.Tasks.MaxMessageBytes != 1<<20 || !c.Authenticated() || c.BearerToken != "" {
 		t.Errorf("got %v", c)
 	}
 	g.Tasks.TTL = "soon"
