@@ -42,6 +42,18 @@ func command() *cobra.Command {
 	for _, f := range []string{"schema", "package", "out"} {
 		_ = models.MarkFlagRequired(f) // cannot fail: the flag is there
 	}
-	root.AddCommand(models)
+	protocol := &cobra.Command{
+		Use: "protocol", Short: "Generate what comes from the protocol's definition", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Tools.Dir = o.Root
+			undescribed, err := specgen.Generate(cmd.Context(), o)
+			for _, name := range undescribed {
+				fmt.Fprintln(cmd.ErrOrStderr(), "specgen: spec/descriptions.yaml says nothing of", name)
+			}
+			return err
+		},
+	}
+	protocol.Flags().StringVar(&o.Proto, "proto", "", "an a2a.proto to generate from, instead of the pinned descriptor")
+	root.AddCommand(protocol, models)
 	return root
 }

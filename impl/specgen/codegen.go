@@ -18,6 +18,7 @@ type codegen struct {
 	Header  string            // what the file is generated from
 	Parts   []string          // oapi-codegen's generate options
 	Imports map[string]string // external documents and the packages that hold their types
+	Extra   map[string]object // the external documents
 }
 
 // run feeds an OpenAPI document to oapi-codegen and gives the result our header.
@@ -43,6 +44,15 @@ func (c codegen) run(ctx context.Context, t Tools, doc object) ([]byte, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	for name, extra := range c.Extra {
+		b, err := encode(extra)
+		if err != nil {
+			return nil, err
+		}
+		if err := writeFile(dir, name, b); err != nil {
+			return nil, err
+		}
 	}
 	if err := writeFile(dir, "openapi.json", in); err != nil {
 		return nil, err
@@ -75,7 +85,7 @@ func (c codegen) finish(src []byte) ([]byte, error) {
 }
 
 // named finds oapi-codegen's comments, which put a name and its description side by side.
-var named = regexp.MustCompile(`(?m)^\s*// (\w+) [A-Z].*\n(?:\s*//.*\n)*\s*(?:type )?(\w+) `)
+var named = regexp.MustCompile(`(?m)^\s*// (\w+) [A-Z].*\n(?:\s*//.*\n)*\s*(?:type |func \([^)]*\) )?(\w+)[ (]`)
 
 // punctuate makes "// Name A description" read "// Name: a description".
 func punctuate(comment []byte) []byte {
