@@ -43,6 +43,7 @@ func (e *InvalidError) Error() string { return strings.Join(e.Problems, "\n") }
 
 // Card is an Agent Card in the bytes that are served. It does not change.
 type Card struct {
+	name    string
 	json    []byte
 	etag    string
 	private bool
@@ -78,8 +79,11 @@ func New(o Options) (*Card, error) {
 		return nil, &InvalidError{problems}
 	}
 	sum := sha256.Sum256(doc)
-	return &Card{json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private}, nil
+	return &Card{name: c.Name, json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private}, nil
 }
+
+// Name is what the agent is called.
+func (c *Card) Name() string { return c.name }
 
 // JSON is the card as it is served. It must not be altered.
 func (c *Card) JSON() []byte { return c.json }
