@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+
+	"a2aserve/impl/app"
+	"a2aserve/impl/config"
+
+	"github.com/spf13/cobra"
+)
+
+// serveFlags are the flags of serve. Each overrides the key that it is named after.
+type serveFlags struct {
+	config, bind, db string
+	strict, jsonLogs bool
+}
+
+func serveCommand() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve an agent until SIGTERM or SIGINT",
+		Long: `Serve an agent until SIGTERM or SIGINT.
+
+Without a configuration file it serves a scripted demo agent on 127.0.0.1:8091 and
+keeps its tasks in ./a2aserve.db. Standard output says what is served where; logs go
+to standard error.`,
+		Example: `  a2aserve serve
+  a2aserve serve --config a2aserve.yaml --bind 127.0.0.1:9000`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return serve(c, f) },
+	}
+	c.Flags().StringVar(&f.config, "config", "", "`file` with the configuration, in YAML")
+	c.Flags().StringVar(&f.bind, "bind", "", "`host:port` to listen on; port 0 takes a free one")
+	c.Flags().StringVar(&f.db, "db", "", "`path` of the database")
+	c.Flags().BoolVar(&f.strict, "strict", false, "follow the specification to the letter where the default is lenient")
+	c.Flags().BoolVar(&f.jsonLogs, "json-logs", false, "log JSON")
+	return c
+}
+
+// overrides are the flags that were given.
+func (f serveFlags) overrides(c *cobra.Command) (out []config.Override) {
+	set := func(flag, key string, value any) {
+		if c.Flags().Changed(flag) {
+			out = append(out, config.Override{Key: key, Value: value, From: "--" + flag})
+		}
+	}
+	set("bind", "bind", f.bind)
+	set("db", "store.path", f.db)
+	set("strict", "strict_version_header", f.strict)
+	set("strict", "strict_terminal_subscribe", f.strict)
+	if f.jsonLogs {
+		set("json-logs", "log.format", "json")
+	}
+	return out
+}
+
+func serve(c *cobra.Command, f serveFlags) error {
+	cfg, err := loadConfig(f.config, f.overrides(c))
+	if err != nil {
+		return err
+	}
+	log := app.Logger(cfg, c.ErrOrStderr())
+	log.Debug("configuration", "config", cfg)
+	a, err := app.New(c.Context(), cfg, app.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(c.OutOrStdout(), a.Banner())
+	return a.Run(c.Context())
+}

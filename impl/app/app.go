@@ -1,0 +1,257 @@
+// Package app puts a server together from its configuration, runs it and drains it. The
+// command, the end-to-end tests and embedders all build the same App.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"a2aserve/gen/op"
+	"a2aserve/impl/card"
+	"a2aserve/impl/config"
+	"a2aserve/impl/edge"
+	"a2aserve/impl/store"
+	"a2aserve/impl/turn"
+)
+
+// Options are what a configuration file cannot say.
+type Options struct {
+	Driver   turn.Driver  // nil: the configuration's agent.driver; closed in the end if it has a Close method
+	Unwired  []string     // operations that are not offered, by name
+	Listener net.Listener // nil: one is opened on the configuration's bind
+	Log      *slog.Logger // nil: slog.Default()
+}
+
+// App is a server that is ready to run. New makes it; Run or Close ends it.
+type App struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	wired    func(*op.Operation) bool
+	store    *store.Store
+	engine   *turn.Engine
+	driver   turn.Driver
+	undrive  func() // ends the driver
+	listener net.Listener
+	server   *http.Server
+	card     *card.Card
+
+	closed   sync.Once
+	closeErr error
+}
+
+// New opens the store, settles what a last run left behind, and listens; requests wait
+// until Run. An error that the configuration is to blame for is a config.Errors or a
+// *card.InvalidError, and then nothing has been opened or made.
+func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error) {
+	a := &App{cfg: cfg, log: o.Log, listener: o.Listener}
+	if a.log == nil {
+		a.log = slog.Default()
+	}
+	if a.wired, err = wiring(o.Unwired); err != nil {
+		return nil, err
+	}
+	a.useDriver(o.Driver)
+	defer func() {
+		if err != nil {
+			a.abandon()
+		}
+	}()
+	// A card that cannot be served is told before anything is opened.
+	if _, err := card.New(a.cardOptions("http://localhost")); err != nil {
+		return nil, err
+	}
+	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	a.engine = turn.New(a.engineOptions())
+	if a.listener == nil {
+		if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Bind); err != nil {
+			return nil, fmt.Errorf("cannot listen: %w", err)
+		}
+	}
+	if a.card, err = card.New(a.cardOptions(a.URL())); err != nil {
+		return nil, err
+	}
+	h, err := a.handler()
+	if err != nil {
+		return nil, err
+	}
+	a.server = edge.Server(h, a.connectionLimits(), a.log)
+	a.warn()
+	return a, nil
+}
+
+// optional are the capabilities that this server does not offer yet, whoever asks.
+var optional = []string{"pushNotifications", "extendedAgentCard"}
+
+// wiring says which operations are offered, all but the ones named.
+func wiring(unwired []string) (func(*op.Operation) bool, error) {
+	for _, name := range unwired {
+		if op.ByName(name) == nil {
+			return nil, fmt.Errorf("unwired: %q is no operation of the protocol", name)
+		}
+	}
+	return func(o *op.Operation) bool {
+		return !slices.Contains(unwired, o.Name) && !slices.Contains(optional, o.Capability)
+	}, nil
+}
+
+func (a *App) openStore(ctx context.Context) (err error) {
+	sync := store.FULL
+	if a.cfg.Store.Synchronous == "NORMAL" {
+		sync = store.NORMAL
+	}
+	a.store, err = store.Open(ctx, store.Options{
+		Path:          a.cfg.Store.Path,
+		Synchronous:   sync,
+		TTL:           config.Span(a.cfg.Tasks.TTL),
+		MaxPerContext: a.cfg.Tasks.MaxPerContext,
+		MaxBytes:      int64(a.cfg.Store.MaxBytes),
+		Progress:      func(line string) { a.log.Info(line) },
+	})
+	if err != nil {
+		return err
+	}
+	n, err := a.store.SettleOrphans(ctx, turn.OrphanStatus)
+	if err != nil {
+		return fmt.Errorf("cannot settle the tasks of the last run: %w", err)
+	}
+	if n > 0 {
+		a.log.Warn("tasks that the last run left unfinished have failed", "tasks", n)
+	}
+	return nil
+}
+
+// warn says what an operator may not have meant.
+func (a *App) warn() {
+	if addr := a.listener.Addr().String(); !a.cfg.Authenticated() && !config.Loopback(addr) {
+		a.log.Warn("ANYBODY WHO REACHES THIS ADDRESS MAY USE THE AGENT AND READ ITS TASKS: no authentication is configured (bearer_token, auth), and the address is not a loopback one", "address", addr)
+	}
+}
+
+// Addr is the address that is listened on.
+func (a *App) Addr() net.Addr { return a.listener.Addr() }
+
+// URL is the base of all addresses in the Agent Card, without a slash at its end.
+func (a *App) URL() string {
+	if a.cfg.PublicURL != "" {
+		return a.cfg.PublicURL
+	}
+	host, port, err := net.SplitHostPort(a.listener.Addr().String())
+	if err != nil {
+		return "http://" + a.listener.Addr().String()
+	}
+	// A name that was configured is what clients know; the port may have been 0.
+	if name, _, err := net.SplitHostPort(a.cfg.Bind); err == nil && name != "" && !config.Wildcard(a.cfg.Bind) {
+		host = name
+	}
+	if config.Wildcard(net.JoinHostPort(host, port)) {
+		host = "localhost" // a listener of an embedder's own: the one name that is not wrong
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// Run serves until ctx ends, then drains for at most shutdown_timeout and closes
+// everything. It returns nil after a clean drain.
+func (a *App) Run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- a.server.Serve(a.listener) }()
+	select {
+	case err := <-served:
+		return errors.Join(fmt.Errorf("serving ended: %w", err), a.Close())
+	case <-ctx.Done():
+	}
+	a.log.Info("stopping", "timeout", a.cfg.ShutdownTimeout)
+	err := a.Close()
+	<-served
+	if err == nil {
+		a.log.Info("stopped")
+	}
+	return err
+}
+
+// lastWords is how long open requests may take once their tasks have ended, at least.
+const lastWords = 2 * time.Second
+
+// Close ends the server: no new turns, running ones get the rest of shutdown_timeout,
+// then open requests end and the store is closed. Reading and cancelling work until the
+// turns have ended. Calling it again does nothing more.
+func (a *App) Close() error {
+	a.closed.Do(func() {
+		deadline := time.Now().Add(config.Span(a.cfg.ShutdownTimeout))
+		ctx, cancel := context.WithDeadline(context.Background(), deadline)
+		defer cancel()
+		var errs []error
+		if err := a.engine.Drain(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("draining: %w", err))
+		}
+		a.undrive()
+		ctx, cancel = context.WithDeadline(context.Background(), later(deadline, time.Now().Add(lastWords)))
+		defer cancel()
+		if err := a.server.Shutdown(ctx); err != nil {
+			a.log.Warn("requests were still open and have been cut off", "error", err)
+			errs = append(errs, a.server.Close())
+		}
+		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+		errs = append(errs, a.store.Close())
+		a.closeErr = errors.Join(errs...)
+	})
+	return a.closeErr
+}
+
+// abandon gives back what a New that failed has opened.
+func (a *App) abandon() {
+	if a.engine != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = a.engine.Drain(ctx) // nothing has run yet
+	}
+	a.undrive()
+	if a.listener != nil {
+		_ = a.listener.Close()
+	}
+	if a.store != nil {
+		_ = a.store.Close()
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Banner says what is served where, with a line to try.
+func (a *App) Banner() string {
+	url := a.URL()
+	who, header := "off: everybody who reaches the address may call", ""
+	if a.cfg.Authenticated() {
+		who, header = "bearer token", " \\\n    -H 'Authorization: Bearer YOUR-TOKEN'"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "a2aserve serves agent %q (A2A 1.0)\n\n", a.card.Name())
+	for _, line := range [][2]string{
+		{"Agent Card", url + card.Path},
+		{"JSON-RPC", url + a.cfg.JSONRPCPath},
+		{"HTTP+JSON", url + a.cfg.RESTPrefix},
+		{"Listening on", a.listener.Addr().String()},
+		{"Authentication", who},
+		{"Tasks kept in", a.store.Path()},
+	} {
+		fmt.Fprintf(&b, "  %-15s %s\n", line[0], line[1])
+	}
+	fmt.Fprintf(&b, "\nTry it:\n  curl -s %s%s/message:send%s \\\n    -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\\n"+
+		"    -d '{\"message\":{\"messageId\":\"m1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"echo Hello!\"}]}}'\n", url, a.cfg.RESTPrefix, header)
+	return b.String()
+}

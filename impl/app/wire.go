@@ -1,0 +1,133 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+
+	"a2aserve/impl/binding"
+	"a2aserve/impl/call"
+	"a2aserve/impl/card"
+	"a2aserve/impl/config"
+	"a2aserve/impl/driver/demo"
+	"a2aserve/impl/edge"
+	"a2aserve/impl/ops"
+	"a2aserve/impl/turn"
+)
+
+// cardOptions are what the card is made of, at an address.
+func (a *App) cardOptions(base string) card.Options {
+	agent := a.driver.Agent()
+	return card.Options{
+		Card: a.cfg.Card, File: a.cfg.CardFile,
+		BaseURL: base, JSONRPCPath: a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
+		Wired: a.wired, Bearer: a.cfg.Authenticated(), Private: a.cfg.CardRequiresAuth,
+		InputModes: agent.InputModes, OutputModes: agent.OutputModes,
+	}
+}
+
+func (a *App) engineOptions() turn.Options {
+	t, f := a.cfg.Tasks, a.cfg.Artifacts
+	return turn.Options{
+		Driver: a.driver, Journal: a.store, Logger: a.log,
+		InputTimeout: config.Span(t.InputTimeout), SilenceTimeout: config.Span(t.SilenceTimeout),
+		CancelGrace: config.Span(a.cfg.Agent.CancelGrace),
+		MaxLogBytes: a.cfg.Limits.MaxLogBytes,
+		Artifacts: turn.Artifacts{
+			MaxFileBytes: f.MaxFileBytes, MaxToolOutputBytes: f.MaxToolOutputBytes,
+			MaxTaskBytes: f.MaxTaskBytes, MaxAnswerBytes: f.MaxAnswerBytes,
+			FileBaseDir: f.FileBaseDir, FileSources: f.FileSources,
+		},
+	}
+}
+
+func (a *App) connectionLimits() edge.Limits {
+	l := a.cfg.Limits
+	return edge.Limits{
+		ReadHeader: config.Span(l.ReadHeaderTimeout), ReadBody: config.Span(l.BodyTimeout), Idle: config.Span(l.IdleTimeout),
+		HeaderBytes: l.MaxHeaderBytes, Streams: l.H2MaxConcurrentStreams,
+	}
+}
+
+// Logger writes logs to w as the configuration asks.
+func Logger(cfg *config.Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		level = slog.LevelInfo // the schema knows no other names
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// handler is the edge with the bindings and the card behind it.
+func (a *App) handler() (http.Handler, error) {
+	l := a.cfg.Limits
+	b := binding.New(binding.Options{
+		Service: ops.New(ops.Options{
+			Engine: a.engine, Store: a.store,
+			StrictTerminalSubscribe: a.cfg.StrictTerminalSubscribe,
+			MaxMessageBytes:         a.cfg.Tasks.MaxMessageBytes,
+		}),
+		Wired:         a.wired,
+		StrictVersion: a.cfg.StrictVersionHeader,
+		JSONRPCPath:   a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
+		Routes:    map[string]http.Handler{card.Path: a.card},
+		KeepAlive: config.Span(l.KeepAlive), WriteTimeout: config.Span(l.WriteTimeout),
+		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams,
+		Log: a.log,
+	})
+	auth, err := authenticator(a.cfg.Identities)
+	if err != nil {
+		return nil, err
+	}
+	return edge.Handler(edge.Options{
+		Auth: auth,
+		// The card is how a client learns which credentials to get (A2A §8.2).
+		Public:  func(r *http.Request) bool { return r.URL.Path == card.Path && !a.cfg.CardRequiresAuth },
+		Binding: b.Binding,
+		MaxBody: int64(l.MaxBodyBytes),
+		Log:     a.log,
+	}, b), nil
+}
+
+// authenticator is nil where nobody is asked who they are.
+func authenticator(identities []config.Identity) (edge.Authenticator, error) {
+	if len(identities) == 0 {
+		return nil, nil
+	}
+	tokens := make([]edge.Token, len(identities))
+	for i, id := range identities {
+		tokens[i] = edge.Token{Secret: id.Token.Reveal(), Principal: call.Principal{ID: id.Principal, Tenant: id.Tenant, Scopes: id.Scopes}}
+	}
+	return edge.NewStatic(tokens)
+}
+
+// useDriver takes the embedder's driver, or the one that the configuration names.
+func (a *App) useDriver(d turn.Driver) {
+	if d == nil {
+		d = demo.New(demo.Options{FileBaseDir: a.cfg.Artifacts.FileBaseDir, Logger: a.log})
+	}
+	a.driver, a.undrive = d, func() {}
+	if c, ok := d.(interface{ Close() }); ok {
+		a.undrive = c.Close
+	}
+	if n := a.cfg.Agent.MaxSessions; n > 0 {
+		a.driver = bounded{d, n}
+	}
+}
+
+// bounded is a driver whose agent gets fewer sessions than it could take.
+type bounded struct {
+	turn.Driver
+	sessions int
+}
+
+// Agent is the driver's, with the bound.
+func (b bounded) Agent() turn.Agent {
+	agent := b.Driver.Agent()
+	agent.MaxSessions = b.sessions
+	return agent
+}
