@@ -28,12 +28,7 @@ func buildOpenAPI(s *source, defs object, t *tables) (object, error) {
 		}
 		item[r.Verb] = operation(m, r, schemas, t)
 		for _, v := range t.operation(string(m.Name())).AltVerbs {
-			verb := strings.ToLower(v.Verb)
-			alt := clone(item[r.Verb].(object))
-			alt["operationId"] = string(m.Name()) + "By" + goName(verb)
-			alt["x-same-as"] = string(m.Name())
-			alt["description"] = strings.TrimSpace(text(alt["description"]) + " This verb is the prose's (A2A §" + v.Section + ").")
-			item[verb] = alt
+			item[strings.ToLower(v.Verb)] = secondVerb(m, r, v, item[r.Verb].(object), schemas, t)
 		}
 	}
 	return object{
@@ -97,6 +92,23 @@ func operation(m protoreflect.MethodDescriptor, r route, schemas object, t *tabl
 	op["responses"] = responses
 	if c := t.capabilityOf(name); c != nil {
 		op["x-capability"] = c.Capability
+	}
+	return op
+}
+
+// secondVerb describes an operation once more, under a verb that only the prose names.
+// By POST the request may also travel in the body.
+func secondVerb(m protoreflect.MethodDescriptor, r route, v altVerb, first, schemas object, t *tables) object {
+	op := clone(first)
+	op["operationId"] = string(m.Name()) + "By" + goName(strings.ToLower(v.Verb))
+	op["x-same-as"] = string(m.Name())
+	op["description"] = strings.TrimSpace(text(op["description"]) + " This verb is the prose's (A2A §" + v.Section + ").")
+	if v.Verb == "POST" {
+		r.Body = true
+		op["requestBody"] = requestBody(m, r, schemas)
+		responses := errorResponses(string(m.Name()), r, t)
+		responses["200"] = op["responses"].(object)["200"]
+		op["responses"] = responses
 	}
 	return op
 }

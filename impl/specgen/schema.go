@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 // schemaID is the $id of a2a.schema.json. It is a name, not an address; the other
@@ -99,6 +100,9 @@ func messageSchema(m protoreflect.MessageDescriptor, raw object, t *tables) obje
 		bounds(p, rule)
 		describe(p, t.Descriptions.of(name, f.JSONName()))
 		p["x-proto-name"] = string(f.Name())
+		if f.Options().(*descriptorpb.FieldOptions).GetDeprecated() {
+			p["deprecated"] = true
+		}
 		props[f.JSONName()] = p
 	}
 	if must != nil {

@@ -48,6 +48,7 @@ func fieldType(f protoreflect.FieldDescriptor, p object) {
 	case f.Kind() == protoreflect.MessageKind && f.Message().FullName().Parent() == "google.protobuf":
 		pointer = false
 	}
+	delete(p, "deprecated") // its description says so; the generated remark says nothing more
 	typeExtensions(p, required(f), pointer)
 	walk(p, func(o object) {
 		r, ok := o["$ref"].(string)
