@@ -1,0 +1,72 @@
+package drivertest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"a2aserve/impl/turn"
+)
+
+// Journal keeps tasks in memory. Its zero value is ready.
+type Journal struct {
+	mu     sync.Mutex // guards what follows
+	tasks  map[string]turn.Record
+	claims map[string][2]string // session to principal and context
+}
+
+// Append stores the changes. It panics on what no store would take.
+func (j *Journal) Append(changes []turn.Change) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.tasks == nil {
+		j.tasks = map[string]turn.Record{}
+	}
+	r := j.tasks[changes[0].Task]
+	r.Artifacts, r.History = slices.Clone(r.Artifacts), slices.Clone(r.History)
+	for _, c := range changes {
+		if c.Kind != turn.TaskCreated && r.State.Terminal() {
+			panic(fmt.Sprintf("%v after the end of task %s", c.Kind, c.Task))
+		}
+		switch c.Kind {
+		case turn.TaskCreated:
+			r = turn.Record{ID: c.Task, ContextID: c.Context, State: c.State, Status: c.Doc}
+		case turn.StatusChanged:
+			if !r.State.CanBecome(c.State) {
+				panic(fmt.Sprintf("%s after %s", c.State, r.State))
+			}
+			r.State, r.Status = c.State, c.Doc
+		case turn.MessageAdded:
+			r.History = append(r.History, c.Doc)
+		case turn.ArtifactAdded:
+			r.Artifacts = append(r.Artifacts, turn.ArtifactDoc{ID: c.ArtifactID, Append: c.Append, JSON: c.Doc})
+		}
+	}
+	j.tasks[r.ID] = r
+	return nil
+}
+
+// Claim binds a session as a store would.
+func (j *Journal) Claim(principal, session, context string) (string, bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.claims == nil {
+		j.claims = map[string][2]string{}
+	}
+	c, ok := j.claims[session]
+	if !ok {
+		c = [2]string{principal, context}
+		j.claims[session] = c
+	}
+	if c[0] != principal {
+		return "", false, nil
+	}
+	return c[1], true, nil
+}
+
+// Task returns a stored task; its zero value when there is none.
+func (j *Journal) Task(id string) turn.Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.tasks[id]
+}
