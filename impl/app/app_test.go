@@ -133,6 +133,9 @@ func TestCardAndAuthentication(t *testing.T) {
 	if resp.StatusCode != 200 || !strings.Contains(body, `"bearer":{"httpAuthSecurityScheme":{"scheme":"Bearer"}}`) || resp.Header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("got %d %v %s", resp.StatusCode, resp.Header, body)
 	}
+	if resp, body := do(t, "POST", a.URL()+card.Path, "{}"); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(body, "METHOD_NOT_ALLOWED") {
+		t.Errorf("wrong verb: %d %s", resp.StatusCode, body)
+	}
 	if resp, body := do(t, "GET", a.URL()+"/a2a/v1/tasks", ""); resp.StatusCode != 401 {
 		t.Errorf("without a token: %d %s", resp.StatusCode, body)
 	}

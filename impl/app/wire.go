@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"a2aserve/gen/a2a"
 	"a2aserve/impl/binding"
 	"a2aserve/impl/call"
 	"a2aserve/impl/card"
@@ -13,6 +14,7 @@ import (
 	"a2aserve/impl/edge"
 	"a2aserve/impl/ops"
 	"a2aserve/impl/turn"
+	"a2aserve/impl/wire"
 )
 
 // cardOptions are what the card is made of, at an address.
@@ -23,6 +25,9 @@ func (a *App) cardOptions(base string) card.Options {
 		BaseURL: base, JSONRPCPath: a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
 		Wired: a.wired, Bearer: a.cfg.Authenticated(), Private: a.cfg.CardRequiresAuth,
 		InputModes: agent.InputModes, OutputModes: agent.OutputModes,
+		Refuse: func(w http.ResponseWriter, r *http.Request, e *a2a.Error) {
+			wire.Errors{Log: a.log}.Write(w, r, wire.REST, nil, e)
+		},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
@@ -33,6 +34,9 @@ type Options struct {
 	Private     bool                     // the card is for authenticated callers, who stand before it
 	InputModes  []string                 // media types of the driver's agent
 	OutputModes []string
+
+	// Refuse answers a request that cannot be answered with the card; nil: plain text.
+	Refuse func(http.ResponseWriter, *http.Request, *a2a.Error)
 }
 
 // InvalidError says what keeps a card from being served. Each line names where it is.
@@ -47,6 +51,7 @@ type Card struct {
 	json    []byte
 	etag    string
 	private bool
+	refuse  func(http.ResponseWriter, *http.Request, *a2a.Error)
 }
 
 // New makes the card and holds it against the schema. The error is an *InvalidError.
@@ -78,8 +83,11 @@ func New(o Options) (*Card, error) {
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}
 	}
+	if o.Refuse == nil {
+		o.Refuse = func(w http.ResponseWriter, _ *http.Request, e *a2a.Error) { http.Error(w, e.Text(), e.Type.HTTP) }
+	}
 	sum := sha256.Sum256(doc)
-	return &Card{name: c.Name, json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private}, nil
+	return &Card{name: c.Name, json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private, refuse: o.Refuse}, nil
 }
 
 // Name is what the agent is called.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"a2aserve/gen/a2a"
 )
 
 // Path is where clients look for the card, at the origin (A2A §8.2).
@@ -18,7 +20,7 @@ func (c *Card) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "The Agent Card is read with GET or HEAD.", http.StatusMethodNotAllowed)
+		c.refuse(w, r, a2a.MethodNotAllowedError.Errorf("The Agent Card is read with GET or HEAD"))
 		return
 	}
 	h.Set("ETag", c.etag)
