@@ -3,15 +3,16 @@
 SELECT id FROM principals WHERE id > @after ORDER BY id LIMIT @n;
 
 -- name: LiveTasks :many
-SELECT id, context_id FROM tasks WHERE principal_id = @principal_id AND state < 10 LIMIT @n;
+SELECT id, context_id FROM tasks INDEXED BY tasks_live
+WHERE principal_id = @principal_id AND state < 10 LIMIT @n;
 
 -- name: Expired :many
-SELECT id FROM tasks
+SELECT id FROM tasks INDEXED BY tasks_by_time
 WHERE principal_id = @principal_id AND status_ts < @cutoff AND state >= 10
 ORDER BY status_ts, id LIMIT @n;
 
 -- name: OldestOfContext :many
-SELECT id FROM tasks
+SELECT id FROM tasks INDEXED BY tasks_by_context
 WHERE principal_id = @principal_id AND context_id = @context_id AND state >= 10
 ORDER BY status_ts, id LIMIT @n;
 

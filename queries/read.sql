@@ -16,7 +16,8 @@ SELECT artifact_id, append, doc FROM artifacts
 WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
 
 -- Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
--- such statement for each index that serves it. sqlc wants this file in ASCII.
+-- such statement for each index that serves it, named since SQLite keeps no statistics
+-- here and would guess. sqlc wants this file in ASCII.
 -- name: Page :many
 SELECT id, context_id, state, status_ts, status FROM tasks
 WHERE principal_id = @principal_id AND status_ts >= @after
@@ -24,13 +25,13 @@ WHERE principal_id = @principal_id AND status_ts >= @after
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
 -- name: PageOfContext :many
-SELECT id, context_id, state, status_ts, status FROM tasks
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
 WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
 -- name: PageOfContextInState :many
-SELECT id, context_id, state, status_ts, status FROM tasks
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
 WHERE principal_id = @principal_id AND context_id = @context_id AND state = @state AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
@@ -73,17 +74,18 @@ SELECT rev, all_completed, all_failed, all_canceled, all_rejected FROM counters
 WHERE principal_id = @principal_id ORDER BY rev DESC LIMIT 1;
 
 -- name: CountLive :many
-SELECT state, COUNT(*) AS n FROM tasks WHERE principal_id = @principal_id AND state < 10 GROUP BY state;
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_live
+WHERE principal_id = @principal_id AND state < 10 GROUP BY state;
 
 -- name: CountLiveOfContext :many
-SELECT state, COUNT(*) AS n FROM tasks
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_live
 WHERE principal_id = @principal_id AND context_id = @context_id AND state < 10 GROUP BY state;
 
 -- CountSince serves the timestamp filter, which alone counts finished tasks: it reads an index and no row.
 -- name: CountSince :many
-SELECT state, COUNT(*) AS n FROM tasks
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time
 WHERE principal_id = @principal_id AND status_ts >= @after GROUP BY state;
 
 -- name: CountOfContextSince :many
-SELECT state, COUNT(*) AS n FROM tasks
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_context
 WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after GROUP BY state;

@@ -289,7 +289,8 @@ type PageParams struct {
 }
 
 // Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
-// such statement for each index that serves it. sqlc wants this file in ASCII.
+// such statement for each index that serves it, named since SQLite keeps no statistics
+// here and would guess. sqlc wants this file in ASCII.
 func (v View) Page(ctx context.Context, arg PageParams) ([]PageRow, error) {
 	return v.q.Page(ctx, raw.PageParams{PrincipalID: v.principal, After: arg.After, BeforeTS: arg.BeforeTS, BeforeID: arg.BeforeID, N: arg.N})
 }

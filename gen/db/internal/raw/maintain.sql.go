@@ -103,7 +103,7 @@ func (q *Queries) Evict(ctx context.Context, arg EvictParams) (EvictRow, error) 
 }
 
 const expired = `-- name: Expired :many
-SELECT id FROM tasks
+SELECT id FROM tasks INDEXED BY tasks_by_time
 WHERE principal_id = ?1 AND status_ts < ?2 AND state >= 10
 ORDER BY status_ts, id LIMIT ?3
 `
@@ -138,7 +138,8 @@ func (q *Queries) Expired(ctx context.Context, arg ExpiredParams) ([]string, err
 }
 
 const liveTasks = `-- name: LiveTasks :many
-SELECT id, context_id FROM tasks WHERE principal_id = ?1 AND state < 10 LIMIT ?2
+SELECT id, context_id FROM tasks INDEXED BY tasks_live
+WHERE principal_id = ?1 AND state < 10 LIMIT ?2
 `
 
 type LiveTasksParams struct {
@@ -191,7 +192,7 @@ func (q *Queries) Meta(ctx context.Context, arg MetaParams) ([]byte, error) {
 }
 
 const oldestOfContext = `-- name: OldestOfContext :many
-SELECT id FROM tasks
+SELECT id FROM tasks INDEXED BY tasks_by_context
 WHERE principal_id = ?1 AND context_id = ?2 AND state >= 10
 ORDER BY status_ts, id LIMIT ?3
 `
