@@ -111,7 +111,7 @@ func (in Input) canonical() ([]byte, []a2a.Violation, error) {
 	}
 	bad := slices.Clone(in.Found)
 	deep := Nesting(doc) > in.Depth
-	if deep && Nesting(doc) > parserDepth {
+	if deep && Nesting(doc) > ParserDepth {
 		return nil, append(bad, a2a.Violation{Description: tooDeep(in.Depth)}), nil
 	}
 	r := newReader(doc, in.Depth, deep)

@@ -8,8 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// parserDepth keeps us below the nesting at which the parser itself gives up.
-const parserDepth = 9_000
+// ParserDepth keeps us below the nesting at which the parser itself gives up. No limit
+// may be set above it.
+const ParserDepth = 9_000
 
 // maxNameInPath bounds how much of a client's member name a violation repeats, in bytes.
 const maxNameInPath = 100

@@ -81,18 +81,13 @@ func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
 		c.Principal = p
 	}
 	if r.ContentLength > e.MaxBody {
-		return TooLarge(e.MaxBody)
+		return wire.TooLarge(e.MaxBody)
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		// The server's own writer, so that it closes the connection of an oversized body.
 		r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, e.MaxBody)
 	}
 	return nil
-}
-
-// TooLarge is the refusal of a body of more than max bytes.
-func TooLarge(max int64) *a2a.Error {
-	return a2a.PayloadTooLargeError.Errorf("The request body is larger than %d bytes", max)
 }
 
 // finish answers for a handler that panicked, and logs the request. The query and the

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -181,9 +180,8 @@ func TestNewStaticRefuses(t *testing.T) {
 
 func TestBodyCap(t *testing.T) {
 	srv, _ := start(t, Options{MaxBody: 10}, Limits{}, func(w http.ResponseWriter, r *http.Request) {
-		_, err := io.ReadAll(r.Body)
-		if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			wire.Errors{}.Write(w, r, wire.REST, nil, TooLarge(big.Limit))
+		if _, err := wire.ReadBody(r); err != nil {
+			wire.Errors{}.Write(w, r, wire.REST, nil, err)
 		}
 	})
 	if res, body := do(t, srv, "POST", "/rpc", strings.Repeat("x", 11)); res.StatusCode != 413 || !strings.Contains(body, `"code":-32000`) {

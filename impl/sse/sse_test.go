@@ -93,9 +93,9 @@ func TestReaderDoesNotWaitAfterCR(t *testing.T) {
 
 func TestWriterAndReaderAgree(t *testing.T) {
 	b := AppendEvent([]byte(Comment), 7, []byte(`{"a":`), []byte(`1}`))
-	b = AppendEvent(append(b, Comment...), 8, []byte(`2`))
+	b = AppendEvent(append(b, Comment...), 8, []byte("2\n,\r3"))
 	got, _ := all(NewReader(strings.NewReader(string(b)), 0))
-	if strings.Join(got, "|") != `message#7 "{\"a\":1}"|message#8 "2"` {
+	if strings.Join(got, "|") != `message#7 "{\"a\":1}"|message#8 "2\n,\n3"` {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,0 +1,152 @@
+// Package binding turns HTTP into operations and back: JSON-RPC, HTTP+JSON, and event
+// streams on both. It knows the protocol's bytes and none of its task rules.
+package binding
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/op"
+	"a2aserve/impl/call"
+	"a2aserve/impl/decode"
+	"a2aserve/impl/wire"
+)
+
+// Options configure the bindings. Zero values mean the defaults.
+type Options struct {
+	Service op.Service
+
+	// Wired says which operations are offered; nil means all. The others answer
+	// their refusal before anything else of the request is looked at.
+	Wired func(*op.Operation) bool
+
+	StrictVersion bool     // a request without A2A-Version is one of 0.3 (A2A §3.6.2); otherwise of 1.0
+	Extensions    []string // URIs of the extensions that may be activated
+
+	JSONRPCPath string                  // "/a2a", also served with a slash at the end
+	RESTPrefix  string                  // "/a2a/v1"
+	Routes      map[string]http.Handler // further exact paths: the Agent Card
+
+	KeepAlive    time.Duration // silence before a comment is sent on a stream: 15 s
+	WriteTimeout time.Duration // for each write to a client: 30 s
+	MaxDepth     int           // nesting of a request: decode.DefaultDepth
+	MaxStreams   int           // open streams in all; 0 sets no bound
+
+	Log *slog.Logger // slog.Default()
+}
+
+// Handler serves both bindings. It expects the edge before it, since it asks
+// call.From who calls.
+type Handler struct {
+	Options
+	errors  wire.Errors
+	routes  routes
+	rest    http.Handler // the generated server
+	streams limiter
+}
+
+// New makes a handler.
+func New(o Options) *Handler {
+	o.JSONRPCPath = strings.TrimSuffix(cmp.Or(o.JSONRPCPath, "/a2a"), "/")
+	o.RESTPrefix = strings.TrimSuffix(cmp.Or(o.RESTPrefix, "/a2a/v1"), "/")
+	o.KeepAlive = cmp.Or(o.KeepAlive, 15*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.MaxDepth = cmp.Or(o.MaxDepth, decode.DefaultDepth)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	h := &Handler{Options: o, errors: wire.Errors{Log: o.Log}, routes: newRoutes(op.Table), streams: limiter{max: int64(o.MaxStreams)}}
+	h.rest = h.generated()
+	return h
+}
+
+// Binding tells which binding a request is for, so that the edge refuses in its shape.
+func (h *Handler) Binding(r *http.Request) wire.Binding {
+	if p := r.URL.Path; p == h.JSONRPCPath || p == h.JSONRPCPath+"/" {
+		return wire.JSONRPC
+	}
+	return wire.REST
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(wire.VersionHeader, wire.Version)
+	if route, ok := h.Routes[r.URL.Path]; ok {
+		route.ServeHTTP(w, r)
+		return
+	}
+	if h.Binding(r) == wire.JSONRPC {
+		h.serveJSONRPC(w, r)
+		return
+	}
+	h.serveREST(w, r)
+}
+
+// reply is one request's way to its answer.
+type reply struct {
+	http.ResponseWriter
+	req     *http.Request
+	binding wire.Binding
+	id      []byte // of a JSON-RPC request, as it came
+}
+
+func (h *Handler) fail(w reply, err error) {
+	h.errors.Write(w, w.req, w.binding, w.id, err)
+}
+
+// refusal is the answer of an operation that is not offered (A2A §3.3.4).
+func (h *Handler) refusal(o *op.Operation) error {
+	if h.Wired == nil || h.Wired(o) {
+		return nil
+	}
+	return &a2a.Error{Type: cmp.Or(o.Refusal, a2a.UnsupportedOperationError)}
+}
+
+// decode makes the operation's request out of a document and what the URL has said.
+func (h *Handler) decode(o *op.Operation, doc []byte, fixed map[string]string, found []a2a.Violation) (any, error) {
+	in := o.New()
+	err := decode.Decode(decode.Input{
+		Def: o.Request, JSON: doc, Fixed: fixed, Found: found, Depth: h.MaxDepth, Check: h.check,
+	}, in)
+	return in, err
+}
+
+// check refuses what no operation of this server takes, whatever else is wrong.
+func (h *Handler) check(members map[string]any) ([]a2a.Violation, error) {
+	if c, ok := members["configuration"].(map[string]any); ok && c["taskPushNotificationConfig"] != nil {
+		if err := h.refusal(op.ByName("CreateTaskPushNotificationConfig")); err != nil {
+			return nil, err
+		}
+	}
+	if t, ok := members["tenant"].(string); ok && t != "" {
+		return []a2a.Violation{{Field: "tenant", Description: "must be empty: no tenants are served"}}, nil
+	}
+	return nil, nil
+}
+
+// answer carries an operation out and writes what comes of it. Nothing is written before
+// the operation has accepted the request, so a refusal is an ordinary error response.
+func (h *Handler) answer(w reply, o *op.Operation, in any) {
+	if o.Streaming {
+		if !h.streams.enter() {
+			h.fail(w, &a2a.Error{Type: a2a.UnavailableError, Message: "Too many open streams", RetryAfter: time.Second})
+			return
+		}
+		defer h.streams.leave()
+	}
+	out, err := o.Call(w.req.Context(), h.Service, in)
+	switch {
+	case err != nil:
+		h.fail(w, err)
+	case out.Stream != nil:
+		h.follow(w, out.Stream)
+	default:
+		h.write(w, out.JSON)
+	}
+}
+
+func operation(r *http.Request, o *op.Operation) *op.Operation {
+	call.From(r.Context()).Operation = o.Name
+	return o
+}

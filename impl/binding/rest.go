@@ -1,0 +1,155 @@
+package binding
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/op"
+	"a2aserve/impl/wire"
+)
+
+// serveREST is the HTTP+JSON binding (A2A §11). The generated server would bind query
+// parameters one by one and stop at the first error, read media types by case and take a
+// colon within an id for a verb. So the request is read here, whole, and the generated
+// router only dispatches it.
+func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
+	to := reply{w, r, wire.REST, nil}
+	path, below := strings.CutPrefix(r.URL.EscapedPath(), h.RESTPrefix)
+	rt, fixed := h.routes.match(path)
+	if !below || rt == nil {
+		h.fail(to, &a2a.Error{Type: a2a.RouteNotFoundError})
+		return
+	}
+	o := rt.ops[r.Method]
+	if o == nil {
+		allow := strings.Join(rt.allow, ", ")
+		w.Header().Set("Allow", allow)
+		h.fail(to, a2a.MethodNotAllowedError.Errorf("%s is not allowed here; use %s", r.Method, allow))
+		return
+	}
+	operation(r, o)
+	err := h.negotiate(w, r)
+	if err == nil {
+		err = h.refusal(o)
+	}
+	var in any
+	if err == nil {
+		in, err = h.readREST(o, r, fixed)
+	}
+	if err != nil {
+		h.fail(to, err)
+		return
+	}
+	next := r.WithContext(context.WithValue(r.Context(), readKey{}, &read{h, to, o, in}))
+	next.Method, next.Body = o.Verb, http.NoBody
+	next.URL = &url.URL{Path: rt.example}
+	h.rest.ServeHTTP(w, next)
+}
+
+// readREST makes the operation's request from path, query and body.
+func (h *Handler) readREST(o *op.Operation, r *http.Request, fixed map[string]string) (any, error) {
+	var body []byte
+	if r.Method == http.MethodPost {
+		var err error
+		if body, err = wire.ReadBody(r); err != nil {
+			return nil, err
+		}
+		if len(body) > 0 {
+			if err := wire.CheckBody(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if o.Body || len(body) > 0 {
+		var found []a2a.Violation
+		if r.URL.Query().Get("tenant") != "" { // the one parameter that must not be overlooked
+			found = []a2a.Violation{{Field: "tenant", Description: "must be empty: no tenants are served"}}
+		}
+		return h.decode(o, body, fixed, found)
+	}
+	doc, found := readQuery(o.Request, r.URL.RawQuery)
+	return h.decode(o, doc, fixed, found)
+}
+
+// routes are the paths below the prefix, those with a verb (":cancel") first, since an id
+// may hold colons too: GET /tasks/x:cancel is a wrong verb and not a task "x:cancel".
+type routes []*route
+
+type route struct {
+	pattern []string // segments
+	example string   // a path that the generated router sends to the same place
+	ops     map[string]*op.Operation
+	allow   []string
+}
+
+func newRoutes(table []op.Operation) routes {
+	var all routes
+	byPath := map[string]*route{}
+	for i := range table {
+		o := &table[i]
+		rt := byPath[o.Path]
+		if rt == nil {
+			rt = &route{pattern: strings.Split(o.Path, "/"), example: variable.Replace(o.Path), ops: map[string]*op.Operation{}}
+			byPath[o.Path] = rt
+			all = append(all, rt)
+		}
+		for _, verb := range append([]string{o.Verb}, o.AltVerbs...) {
+			rt.ops[verb] = o
+			rt.allow = append(rt.allow, verb)
+		}
+		// Whoever may GET a document may ask for its head; a stream has none.
+		if rt.ops[http.MethodGet] == o && !o.Streaming {
+			rt.ops[http.MethodHead] = o
+			rt.allow = append(rt.allow, http.MethodHead)
+		}
+	}
+	for _, rt := range all {
+		slices.Sort(rt.allow)
+	}
+	slices.SortStableFunc(all, func(a, b *route) int { return strings.Count(b.example, ":") - strings.Count(a.example, ":") })
+	return all
+}
+
+// variable takes the braces off a variable: its name will do as a value.
+var variable = strings.NewReplacer("{", "", "}", "")
+
+// match finds the route of an escaped path, and the unescaped values of its variables.
+func (all routes) match(path string) (*route, map[string]string) {
+	segments := strings.Split(path, "/")
+	for _, rt := range all {
+		if values, ok := rt.match(segments); ok {
+			return rt, values
+		}
+	}
+	return nil, nil
+}
+
+func (rt *route) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(rt.pattern) {
+		return nil, false
+	}
+	values := map[string]string{}
+	for i, want := range rt.pattern {
+		name, verb, isVariable := strings.Cut(strings.TrimPrefix(want, "{"), "}")
+		if !isVariable {
+			if segments[i] != want {
+				return nil, false
+			}
+			continue
+		}
+		value, ok := strings.CutSuffix(segments[i], verb)
+		if !ok || value == "" {
+			return nil, false
+		}
+		plain, err := url.PathUnescape(value)
+		if err != nil {
+			return nil, false
+		}
+		values[name] = plain
+	}
+	return values, true
+}

@@ -1,0 +1,150 @@
+package binding
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"a2aserve/gen/op"
+	"a2aserve/impl/sse"
+	"a2aserve/impl/wire"
+)
+
+// writeSize is how much is handed to the connection at once, so that a slow client is
+// judged by its progress and not by the size of the answer.
+const writeSize = 64 << 10
+
+// output writes to one client and gives each write its own deadline. The deadline is taken
+// back afterwards, because HTTP/2 enforces it on an idle stream too, and HTTP/1.1 on the
+// connection's next response.
+type output struct {
+	w     http.ResponseWriter
+	ctl   *http.ResponseController
+	limit time.Duration
+}
+
+func (h *Handler) output(w http.ResponseWriter) output {
+	return output{w, http.NewResponseController(w), h.WriteTimeout}
+}
+
+func (o output) send(b []byte) error {
+	for len(b) > 0 {
+		piece := b[:min(len(b), writeSize)]
+		o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
+		if _, err := o.w.Write(piece); err != nil {
+			return err
+		}
+		b = b[len(piece):]
+	}
+	return nil
+}
+
+func (o output) flush() error {
+	o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
+	err := o.ctl.Flush()
+	o.ctl.SetWriteDeadline(time.Time{})
+	return err
+}
+
+// around is what a document is wrapped in: nothing on REST, a response on JSON-RPC.
+func (w reply) around() (before, after []byte) {
+	if w.binding == wire.REST {
+		return nil, nil
+	}
+	before = append(append([]byte(`{"jsonrpc":"2.0","id":`), w.id...), `,"result":`...)
+	return before, []byte("}")
+}
+
+// write answers with one document. A client that has left is told nothing.
+func (h *Handler) write(w reply, doc []byte) {
+	before, after := w.around()
+	header := w.Header()
+	header.Set("Content-Type", wire.JSON)
+	if w.binding == wire.REST {
+		header.Set("Content-Type", wire.MediaType(w.req))
+	}
+	header.Set("Content-Length", strconv.Itoa(len(before)+len(doc)+len(after)))
+	header.Set("X-Content-Type-Options", "nosniff")
+	out := h.output(w.ResponseWriter)
+	if len(doc) < writeSize {
+		doc, before, after = append(append(before, doc...), after...), nil, nil
+	}
+	for _, b := range [][]byte{before, doc, after} {
+		if out.send(b) != nil {
+			return
+		}
+	}
+	out.flush()
+}
+
+// follow is the sole writer of its response. It ends with the frame that says so, or when
+// the client has left, which ends nothing else (A2A §3.1.2). Last-Event-ID is ignored: a
+// subscription opens with the snapshot (A2A §3.1.6).
+func (h *Handler) follow(w reply, st *op.Stream) {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache")
+	header.Set("X-Accel-Buffering", "no")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	out := h.output(w.ResponseWriter)
+	before, after := w.around()
+
+	var batch []byte
+	if st.First != nil {
+		batch = sse.AppendEvent(batch, st.At, before, st.First, after)
+	}
+	quiet := time.NewTimer(h.KeepAlive)
+	defer quiet.Stop()
+	gone := w.req.Context().Done()
+	last := false
+	for at := st.At; ; {
+		if out.send(batch) != nil || out.flush() != nil || last {
+			return
+		}
+		if batch = batch[:0]; cap(batch) > writeSize {
+			batch = nil // one large batch must not cost each idle subscriber its memory
+		}
+		quiet.Reset(h.KeepAlive)
+		frames, more := st.From(at)
+		for len(frames) == 0 {
+			select {
+			case <-gone:
+				return
+			case <-quiet.C:
+				if out.send([]byte(sse.Comment)) != nil || out.flush() != nil {
+					return
+				}
+				quiet.Reset(h.KeepAlive)
+			case <-more:
+				frames, more = st.From(at)
+			}
+		}
+		for _, f := range frames {
+			at++
+			if f.JSON != nil {
+				batch = sse.AppendEvent(batch, at, before, f.JSON, after)
+			}
+			if last = f.Last; last || len(batch) >= writeSize {
+				break
+			}
+		}
+	}
+}
+
+// limiter bounds how many streams are open at once.
+type limiter struct {
+	max  int64 // 0: no bound
+	open atomic.Int64
+}
+
+func (l *limiter) enter() bool {
+	if n := l.open.Add(1); l.max > 0 && n > l.max {
+		l.open.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (l *limiter) leave() { l.open.Add(-1) }
