@@ -77,23 +77,29 @@ func (b *batch) agentArtifact(e event.Artifact) {
 		b.invalid("an artifact that is not valid", err)
 		return
 	}
-	if a.ArtifactID == b.r.mapping.response.id {
-		b.publishHeld()
-		b.r.mapping.response.closed = true
-	}
 	a.Parts = fit(a.Parts, b.r.modes)
 	complete, known := b.r.mapping.artifacts[a.ArtifactID]
 	more := e.Append
-	if more && (!known || complete) {
+	if more && (!known || complete) && !b.r.mapping.cutOff[a.ArtifactID] {
 		b.r.e.Logger.Warn("a chunk continues no open artifact; it begins one", "task", b.rec.ID,
 			"artifact", a.ArtifactID, "known", known, "complete", complete)
 		more = false
 	}
-	b.extra(&a, more, e.LastChunk)
+	if a.ArtifactID != b.r.mapping.response.id {
+		b.extra(&a, more, e.LastChunk)
+		return
+	}
+	b.publishHeld() // the agent makes the answer itself
+	s := &b.r.mapping.response
+	s.closed = true
+	s.chunks++
+	b.r.mapping.artifacts[a.ArtifactID] = e.LastChunk
+	b.artifact(&a, more, e.LastChunk)
 }
 
 // extra publishes an artifact other than the answer, while the task has room for it
-// (artifacts.max_task_bytes). What is left out is counted in an artifact of its own.
+// (artifacts.max_task_bytes). One that began and does not fit ends with a note, so that
+// its later chunks leave no gap; what is left out altogether is counted.
 func (b *batch) extra(a *a2a.Artifact, more, last bool) {
 	m := &b.r.mapping
 	size := 0
@@ -103,24 +109,40 @@ func (b *batch) extra(a *a2a.Artifact, more, last bool) {
 			size += len(*p.Text)
 		}
 	}
-	if limit := b.r.e.Artifacts.MaxTaskBytes; limit > 0 && m.spent+size > limit {
-		m.withheld++
-		b.truncationNotice(limit)
+	limit := b.r.e.Artifacts.MaxTaskBytes
+	switch {
+	case more && m.cutOff[a.ArtifactID]:
 		return
+	case limit <= 0 || m.spent+size <= limit:
+		delete(m.cutOff, a.ArtifactID)
+		m.spent += size
+		m.artifacts[a.ArtifactID] = last
+		b.artifact(a, more, last)
+	case more:
+		m.cutOff[a.ArtifactID] = true
+		m.artifacts[a.ArtifactID] = true
+		note := fmt.Sprintf("[truncated: a task may publish %d bytes besides its answer]", limit)
+		b.artifact(&a2a.Artifact{
+			ArtifactID: a.ArtifactID, Parts: []a2a.Part{{Text: &note}},
+			Metadata: object(map[string]any{"nexus.artifact.truncated": true}),
+		}, true, true)
+	default:
+		m.cutOff[a.ArtifactID] = true
+		m.withheld++
 	}
-	m.spent += size
-	m.artifacts[a.ArtifactID] = last
-	b.artifact(a, more, last)
 }
 
-// truncationNotice says how many artifacts or chunks were left out so far.
-func (b *batch) truncationNotice(limit int) {
+// truncationNotice says, at the end of a turn, how many artifacts were left out.
+func (b *batch) truncationNotice() {
 	m := &b.r.mapping
-	id := b.r.in.TaskID + "-artifacts-truncated"
-	text := fmt.Sprintf("[left out: %d artifacts or chunks; a task may publish %d bytes besides its answer]", m.withheld, limit)
-	m.artifacts[id] = true
+	if m.withheld == 0 {
+		return
+	}
+	text := fmt.Sprintf("[left out: %d artifacts; a task may publish %d bytes besides its answer]",
+		m.withheld, b.r.e.Artifacts.MaxTaskBytes)
 	b.artifact(&a2a.Artifact{
-		ArtifactID: id, Parts: []a2a.Part{{Text: &text}},
+		ArtifactID: b.r.in.TaskID + "-artifacts-truncated", Parts: []a2a.Part{{Text: &text}},
 		Metadata: object(map[string]any{"nexus.artifact.suppressedCount": m.withheld}),
 	}, false, true)
+	m.withheld = 0
 }

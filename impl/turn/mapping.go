@@ -11,18 +11,20 @@ type mapping struct {
 	bound  bool // agent.turn.start has come: turnID is the turn of this task
 
 	response  response
-	outputs   bool            // there has been an io.output of the assistant, or the gate let none through
+	outputs   bool            // there has been an io.output, of whatever role
 	final     string          // the last llm.response without tool calls
 	schema    string          // of the last llm.request
 	artifacts map[string]bool // ids published; true: its last chunk is out
 	toolSeq   int             // numbers tool results without a call id
 	spent     int             // bytes of artifacts other than the answer
 	withheld  int             // artifacts left out for MaxTaskBytes
+	cutOff    map[string]bool // ids of artifacts that MaxTaskBytes ended or left out
 }
 
 func (m *mapping) init(taskID string) {
 	m.response.id = taskID + "-response"
 	m.artifacts = map[string]bool{}
+	m.cutOff = map[string]bool{}
 }
 
 // rule is how one type of event is read.

@@ -29,9 +29,6 @@ func (q question) state() a2a.TaskState {
 	return a2a.TaskStateInputRequired
 }
 
-// requestIDKey names, in a message's metadata, the question that it asks or answers.
-const requestIDKey = "nexus.hitl.requestId"
-
 // Answer gives a live task the message that it waits for. In names the principal, the
 // task and, where the client did, the context. Errors:
 //

@@ -88,8 +88,10 @@ func (b *batch) publishHeld() {
 	b.responseChunk([]a2a.Part{{Text: &text}}, s.chunks > 0, false)
 }
 
-// flush ends an answer that came in pieces only.
+// flush completes what a turn publishes: an answer that came in pieces only gets its
+// last, and what was left out is told.
 func (b *batch) flush() {
+	b.truncationNotice()
 	s := &b.r.mapping.response
 	if s.closed || s.rest == "" && !s.begun() {
 		return
