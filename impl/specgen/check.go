@@ -28,6 +28,8 @@ func cited(p *problems, where, section, why string) {
 	}
 }
 
+// checkErrors wants every row complete and under its own name: a missing reason or
+// status would only be noticed by the client that gets the error.
 func checkErrors(t *tables, p *problems) {
 	seen := map[string]bool{}
 	for _, e := range t.Errors {
@@ -46,6 +48,8 @@ func checkErrors(t *tables, p *problems) {
 	}
 }
 
+// checkOperations matches operations.yaml and capabilities.yaml with the service.
+// Every operation needs a row, since its section and errors are in the prose only.
 func checkOperations(s *source, t *tables, p *problems) {
 	known := map[string]bool{}
 	for _, m := range methods(s.file) {
@@ -69,6 +73,7 @@ func checkOperations(s *source, t *tables, p *problems) {
 			}
 		}
 	}
+	// A capability is a field of the card, so that a card can declare it.
 	card := s.file.Messages().ByName("AgentCapabilities")
 	for _, c := range t.Capabilities {
 		where := "spec/capabilities.yaml: " + c.Capability
@@ -87,6 +92,8 @@ func checkOperations(s *source, t *tables, p *problems) {
 	}
 }
 
+// checkStates matches states.yaml with the enum. What it finds here would be a task
+// stuck at run time: a state that nothing leads to, or a way out of a terminal one.
 func checkStates(s *source, t *tables, p *problems) {
 	e := s.file.Enums().ByName("TaskState")
 	if e == nil {
@@ -105,6 +112,7 @@ func checkStates(s *source, t *tables, p *problems) {
 			p.add("%s: class %q is not active, interrupted or terminal", where, st.Class)
 		}
 	}
+	// Rows may name only states that have a class, and none may leave a terminal one.
 	reached := map[string]bool{}
 	for _, tr := range t.Transitions {
 		where := "spec/states.yaml: " + strings.Join(tr.From, ", ") + " to " + tr.To
@@ -121,6 +129,7 @@ func checkStates(s *source, t *tables, p *problems) {
 			}
 		}
 	}
+	// The other way round: every state of the protocol is classed and can be reached.
 	values := map[string]bool{"new": true}
 	for _, v := range enumValues(e) {
 		n := string(v.Name())
@@ -138,6 +147,8 @@ func checkStates(s *source, t *tables, p *problems) {
 	}
 }
 
+// checkConstraints matches constraints.yaml with fields and oneofs. A oneof needs a
+// row, because proto lets it be unset and A2A does not always.
 func checkConstraints(s *source, t *tables, p *problems) {
 	knownFields, knownOneofs := map[string]bool{}, map[string]bool{}
 	for _, m := range messages(s.file) {

@@ -13,16 +13,22 @@ import (
 
 // codegen is one run of oapi-codegen.
 type codegen struct {
-	Package string
-	Doc     string            // package comment; empty for none
-	Header  string            // what the file is generated from
-	Parts   []string          // oapi-codegen's generate options
-	Imports map[string]string // external documents and the packages that hold their types
-	Extra   map[string]object // the external documents
+	// Package is the package clause; Doc the comment above it, without "Package name".
+	Package, Doc string
+	// Header says what the file is generated from.
+	Header string
+	// Parts are the options under oapi-codegen's "generate".
+	Parts []string
+	// Imports maps external documents to the packages that hold their types, and
+	// Extra has these documents: oapi-codegen looks into them to resolve a $ref.
+	Imports map[string]string
+	Extra   map[string]object
 }
 
 // run feeds an OpenAPI document to oapi-codegen and gives the result our header.
 func (c codegen) run(ctx context.Context, t Tools, doc object) ([]byte, error) {
+	// oapi-codegen reads files only; the folder is gone afterwards, so that nothing
+	// but the result depends on this run.
 	dir, err := os.MkdirTemp("", "specgen")
 	if err != nil {
 		return nil, err
@@ -32,6 +38,8 @@ func (c codegen) run(ctx context.Context, t Tools, doc object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Nothing is pruned, since types are used by hand code that the document does not
+	// show; lists and maps need no pointer to be absent.
 	generate := object{}
 	for _, p := range c.Parts {
 		generate[p] = true
@@ -67,6 +75,7 @@ func (c codegen) run(ctx context.Context, t Tools, doc object) ([]byte, error) {
 	return c.finish(src)
 }
 
+// beforePackage is what oapi-codegen writes above the package clause.
 var beforePackage = regexp.MustCompile(`(?s)^.*?\npackage `)
 
 // finish replaces oapi-codegen's header by one that names the source.
@@ -105,6 +114,7 @@ func punctuate(comment []byte) []byte {
 // may be absent is left out when it is zero. It is omitzero, never omitempty, which
 // by JSON v2's rules also drops an explicit null, an empty list and an empty string.
 func typeExtensions(p object, required, pointer bool) {
+	// A pointer is kept where the schema itself asked for one or declined it.
 	if !required {
 		p["x-omitempty"] = false
 		p["x-omitzero"] = true

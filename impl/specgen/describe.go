@@ -15,6 +15,7 @@ func (d descriptions) of(message, field string) string {
 
 // checkDescriptions refuses descriptions that name nothing and lists what has none.
 func checkDescriptions(s *source, t *tables, p *problems) (undescribed []string) {
+	// First what there is, each with what is said of it...
 	d := t.Descriptions
 	want := map[string]string{} // every name that can be described, and its description
 	common := map[string]bool{}
@@ -43,6 +44,8 @@ func checkDescriptions(s *source, t *tables, p *problems) (undescribed []string)
 	}
 	slices.Sort(undescribed)
 
+	// ...then what is said and names nothing: a renamed field must not keep an old
+	// sentence that nobody sees any more.
 	refuse := func(name string) {
 		if _, ok := want[name]; !ok {
 			p.add("spec/descriptions.yaml: %s names nothing", name)

@@ -25,16 +25,21 @@ const descriptorModule = "github.com/a2aproject/a2a-go/v2"
 
 // source is the protocol's definition.
 type source struct {
-	file     protoreflect.FileDescriptor
-	files    []*descriptorpb.FileDescriptorProto // file last, what it imports before
+	file protoreflect.FileDescriptor
+	// files are what the plugin is given: what file imports, then file itself.
+	files    []*descriptorpb.FileDescriptorProto
 	revision revision
 }
 
 // revision says which definition everything was generated from.
 type revision struct {
-	Source  string // module path, or the name of a proto file
-	Version string // of the module; empty for a file
-	Hash    string // sha256 of the descriptor, or of the file's bytes
+	// Source is a module's path, or the base name of a proto file: a full path would
+	// make the output depend on where the file lay.
+	Source string
+	// Version is the module's; empty for a file.
+	Version string
+	// Hash is the sha256 of the descriptor, or of the file's bytes.
+	Hash string
 }
 
 // String is what generated headers say.
@@ -58,6 +63,8 @@ func loadSource(ctx context.Context, o Options) (*source, error) {
 	if o.Proto != "" {
 		return compileProto(ctx, o.Proto)
 	}
+	// The version comes from go.mod, which is what the descriptor was linked by; build
+	// information would be missing in tests.
 	mod, err := os.ReadFile(filepath.Join(o.Root, "go.mod"))
 	if err != nil {
 		return nil, err
@@ -78,6 +85,7 @@ func loadSource(ctx context.Context, o Options) (*source, error) {
 // compileProto compiles a proto file. What it imports comes from the standard
 // imports and from the descriptors that this binary has, google/api among them.
 func compileProto(ctx context.Context, path string) (*source, error) {
+	// No comments are read from the file: descriptions are our own.
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -144,15 +152,17 @@ func required(f protoreflect.FieldDescriptor) bool {
 	return slices.Contains(behaviors, annotations.FieldBehavior_REQUIRED)
 }
 
-// messages, fields, enumValues, oneofs and methods make protoreflect's lists iterable.
+// messages are the top-level ones; A2A nests none.
 func messages(fd protoreflect.FileDescriptor) []protoreflect.MessageDescriptor {
 	return collect[protoreflect.MessageDescriptor](fd.Messages())
 }
 
+// fields are in the order of the file, which is the order of struct fields.
 func fields(m protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
 	return collect[protoreflect.FieldDescriptor](m.Fields())
 }
 
+// enums are the top-level ones.
 func enums(fd protoreflect.FileDescriptor) []protoreflect.EnumDescriptor {
 	return collect[protoreflect.EnumDescriptor](fd.Enums())
 }
@@ -169,6 +179,7 @@ func oneofs(m protoreflect.MessageDescriptor) []protoreflect.OneofDescriptor {
 	return slices.DeleteFunc(all, func(o protoreflect.OneofDescriptor) bool { return o.IsSynthetic() })
 }
 
+// methods are the operations, in the order of the file.
 func methods(fd protoreflect.FileDescriptor) []protoreflect.MethodDescriptor {
 	var out []protoreflect.MethodDescriptor
 	for i := range fd.Services().Len() {
@@ -177,6 +188,7 @@ func methods(fd protoreflect.FileDescriptor) []protoreflect.MethodDescriptor {
 	return out
 }
 
+// collect makes one of protoreflect's lists a slice.
 func collect[T any](list interface {
 	Len() int
 	Get(int) T

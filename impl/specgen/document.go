@@ -30,6 +30,7 @@ func parseDocument(b []byte) (object, error) {
 	return doc, nil
 }
 
+// readValue returns the names of an object's members beside it, in their order.
 func readValue(dec *jsontext.Decoder) (v any, names []string, err error) {
 	switch dec.PeekKind() {
 	case '{':
@@ -53,6 +54,7 @@ func readValue(dec *jsontext.Decoder) (v any, names []string, err error) {
 	return v, nil, err
 }
 
+// readObject reads one object and numbers what stands in its "properties".
 func readObject(dec *jsontext.Decoder) (any, []string, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, nil, err
@@ -91,6 +93,7 @@ func encode(v any) ([]byte, error) {
 // clone copies a document deeply.
 func clone(o object) object { return cloneValue(o).(object) }
 
+// cloneValue copies objects and lists; everything else is immutable.
 func cloneValue(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -109,7 +112,8 @@ func cloneValue(v any) any {
 	return v
 }
 
-// walk visits every object of a document, outermost first.
+// walk visits every object of a document, outermost first and otherwise in no order:
+// what visit does to one object must not depend on another.
 func walk(v any, visit func(object)) {
 	switch v := v.(type) {
 	case object:

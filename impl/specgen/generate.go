@@ -23,6 +23,8 @@ func Generate(ctx context.Context, o Options) (undescribed []string, err error) 
 	if err != nil {
 		return nil, err
 	}
+	// Checked before anything is made, so that a wrong row is reported as such and not
+	// by a tool that stumbles over its consequence.
 	if undescribed, err = checkTables(s, t); err != nil {
 		return nil, err
 	}
@@ -68,6 +70,8 @@ func generate(ctx context.Context, tools Tools, s *source, t *tables) (map[strin
 	return files, renderAll(s, t, files)
 }
 
+// generateCode makes what oapi-codegen writes. Types and server are separate runs, so
+// that gen/a2a knows nothing of HTTP.
 func generateCode(ctx context.Context, tools Tools, s *source, defs, openapi object, files map[string][]byte) (err error) {
 	header := s.revision.String()
 	files["gen/a2a/types.gen.go"], err = codegen{
@@ -96,19 +100,28 @@ type templateInput struct {
 	Operations                []operationInput
 }
 
+// stateInput is one constant of TaskState.
 type stateInput struct{ Const string }
 
+// transitionInput is a state and all that it can become, as Go expressions.
 type transitionInput struct{ From, To string }
 
+// operationInput is one row of the operation table.
 type operationInput struct {
 	Name, Section, Verb, Path string
-	AltVerbs                  string // quoted
-	Request, Result           string // Go types
-	RequestDef, ResponseDef   string // schema definitions
-	Streaming, Body           bool
-	Capability                *capabilityRow
+	// AltVerbs are quoted, ready for a Go literal.
+	AltVerbs string
+	// Request and Result are Go types, RequestDef and ResponseDef the definitions of
+	// the schema; the two spell some names differently.
+	Request, Result         string
+	RequestDef, ResponseDef string
+	Streaming, Body         bool
+	// Capability is nil for the core operations.
+	Capability *capabilityRow
 }
 
+// renderAll makes what comes from our own templates: what the tables say, and types
+// whose JSON differs from what Go would make of their structure.
 func renderAll(s *source, t *tables, files map[string][]byte) error {
 	in := templateInput{
 		Header: s.revision.String(), Package: "a2a", File: "a2a.schema.json", ID: schemaID, Errors: t.Errors,
@@ -160,8 +173,10 @@ func stateInputs(t *tables, in *templateInput) {
 	in.Interrupted = strings.Join(byClass["interrupted"], ", ")
 }
 
+// stateConst is the constant of a state.
 func stateConst(name string) string { return enumConst("TaskState", name) }
 
+// operationInputOf joins what the descriptor and the tables say of an operation.
 func operationInputOf(m protoreflect.MethodDescriptor, t *tables) (operationInput, error) {
 	r, err := routeOf(m)
 	if err != nil {
@@ -180,6 +195,7 @@ func operationInputOf(m protoreflect.MethodDescriptor, t *tables) (operationInpu
 		alt = append(alt, strconv.Quote(v.Verb))
 	}
 	op.AltVerbs = strings.Join(alt, ", ")
+	// Empty is the one type from outside that stands for an answer.
 	switch m.Output().FullName() {
 	case "google.protobuf.Empty":
 		op.Result = "Empty"

@@ -13,10 +13,14 @@ import (
 
 // Models says how a JSON Schema file becomes a package of Go types.
 type Models struct {
-	Schema  string // the file, relative to the root; its $defs become types
+	// Schema is the file, relative to the root; its $defs become types.
+	Schema  string
 	Package string
-	Out     string // the Go file, relative to the root; a copy of the schema goes beside it
-	Doc     string // of the package
+	// Out is the Go file, relative to the root. A copy of the schema goes beside it,
+	// because go:embed cannot reach up into spec/.
+	Out string
+	// Doc is the package comment, without "Package name".
+	Doc string
 }
 
 // GenerateModels writes the Go types of a schema, and beside them a copy of the
@@ -77,11 +81,15 @@ type runtimeInput struct {
 
 // eventType is one event of the vocabulary.
 type eventType struct {
-	Go, Type, Sender string
-	Turn             bool // has a turnId
+	// Go is the struct's name, Type the name on the wire.
+	Go, Type string
+	// Sender is agent or server.
+	Sender string
+	// Turn reports whether the event has a turnId.
+	Turn bool
 }
 
-// eventsOf lists the definitions that are events, in the order of the file.
+// eventsOf lists the definitions that are events, by their names on the wire.
 func eventsOf(schema object) ([]eventType, error) {
 	defs, _ := schema["$defs"].(object)
 	var out []eventType
@@ -115,6 +123,7 @@ func modelsDocument(schema object) (object, error) {
 	for name, d := range defs {
 		comps[goName(name)] = clone(d.(object))
 	}
+	// The root itself is a type only where it describes one.
 	if _, ok := schema["properties"]; ok {
 		name, ok := schema["x-go-name"].(string)
 		if !ok {
@@ -139,7 +148,8 @@ func modelsDocument(schema object) (object, error) {
 	}, nil
 }
 
-// modelType reduces a definition to what decides the Go type.
+// modelType reduces a definition to what decides the Go type. Rules about values are
+// the validator's concern, and oapi-codegen would make unions and constants of them.
 func modelType(name string, d object, comps object) error {
 	for _, k := range []string{"oneOf", "anyOf", "allOf", "if", "then", "else", "not", "dependentRequired", "$comment"} {
 		delete(d, k)
@@ -171,6 +181,7 @@ func modelType(name string, d object, comps object) error {
 			if comps[goName(lastOf(r))] == nil {
 				bad = fmt.Errorf("%s: no definition %s", name, r)
 			}
+		// The protocol's own types come with gen/a2a.
 		case strings.Contains(r, "a2a.schema.json#/$defs/"):
 			delete(o, "$ref")
 			o["type"] = "object"

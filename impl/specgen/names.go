@@ -5,7 +5,8 @@ import (
 	"unicode"
 )
 
-// initialisms are the words that Go spells in its own way.
+// initialisms are the words that Go spells in its own way. They are not left to
+// oapi-codegen, which knows neither OAuth nor the plural of ID.
 var initialisms = map[string]string{
 	"api": "API", "grpc": "GRPC", "hitl": "HITL", "http": "HTTP", "id": "ID", "ids": "IDs",
 	"json": "JSON", "jsonrpc": "JSONRPC", "jwks": "JWKS", "jwt": "JWT", "llm": "LLM", "mtls": "MTLS",

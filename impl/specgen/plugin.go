@@ -32,11 +32,14 @@ func rawSchema(ctx context.Context, t Tools, s *source) (object, error) {
 	if resp.Error != nil {
 		return nil, fmt.Errorf("protoc-gen-jsonschema: %s", resp.GetError())
 	}
+	// The plugin names definitions as lf.a2a.v1.Task.jsonschema.json.
 	short := func(name string) string {
 		name = strings.TrimSuffix(name, ".jsonschema.json")
 		name = strings.TrimPrefix(name, string(s.file.Package())+".")
 		return strings.TrimPrefix(name, "google.protobuf.")
 	}
+	// A bundle a message, each with all that it refers to: the same definition comes
+	// several times, always equal.
 	defs := object{}
 	for _, f := range resp.File {
 		var bundle struct {

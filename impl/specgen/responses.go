@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// errorResponses groups an operation's errors by HTTP status.
+// errorResponses groups an operation's errors by HTTP status, which is all that OpenAPI
+// can tell apart; x-errors has the names for programs.
 func errorResponses(name string, r route, t *tables) object {
 	own := slices.Clone(t.operation(name).Errors)
 	if c := t.capabilityOf(name); c != nil {
@@ -37,6 +38,7 @@ func errorResponses(name string, r route, t *tables) object {
 
 // errorSchemas adds the shape of every error (A2A §11.6), and of an empty answer.
 func errorSchemas(schemas object) {
+	// ErrorInfo and BadRequest are checked where @type names them; other details pass.
 	str := func(about string) object { return object{"type": "string", "description": about} }
 	list := func(item any, about string) object {
 		return object{"type": "array", "items": item, "description": about}

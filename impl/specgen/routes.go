@@ -12,12 +12,16 @@ import (
 
 // route is where an operation lives over HTTP+JSON (A2A §11.3).
 type route struct {
-	Verb   string // lower case
-	Path   string // with {camelCase} variables
+	// Verb is in lower case, as OpenAPI has it.
+	Verb string
+	// Path has {camelCase} variables, and Params the fields that they stand for.
+	Path   string
 	Params []protoreflect.FieldDescriptor
-	Body   bool
+	// Body reports whether the rest of the request travels in the body.
+	Body bool
 }
 
+// pathVariable is {name} or {name=*}; A2A uses no other pattern.
 var pathVariable = regexp.MustCompile(`\{([a-z_]+)(?:=\*)?\}`)
 
 // routeOf reads the main http annotation. Its additional bindings, below /{tenant},

@@ -62,6 +62,7 @@ func schemaDocument(defs object, r revision, runtime bool) object {
 	}
 }
 
+// enumSchema names the values and keeps their numbers, which ProtoJSON readers accept.
 func enumSchema(e protoreflect.EnumDescriptor, t *tables) object {
 	texts := t.Descriptions.Enums[string(e.Name())]
 	var names, numbers, about []any
@@ -82,10 +83,13 @@ func describe(o object, text string) {
 	}
 }
 
+// messageSchema describes a message: its fields, which of them must be there, and its
+// oneofs twice, as JSON Schema has them and as x-oneof for readable errors.
 func messageSchema(m protoreflect.MessageDescriptor, raw object, t *tables) object {
 	name := string(m.Name())
 	props := object{}
-	o := object{"type": "object", "properties": props} // unknown members are accepted (A2A §5.7)
+	// Without additionalProperties, unknown members are accepted (A2A §5.7).
+	o := object{"type": "object", "properties": props}
 	describe(o, t.Descriptions.Messages[name].About)
 	rawProps, _ := raw["properties"].(object)
 	var must []any
@@ -132,6 +136,7 @@ func fieldSchema(f protoreflect.FieldDescriptor, raw object) object {
 	return valueSchema(f, raw)
 }
 
+// valueSchema describes one value: a field, an element of a list or a value of a map.
 func valueSchema(f protoreflect.FieldDescriptor, raw any) object {
 	switch f.Kind() {
 	case protoreflect.EnumKind:
@@ -164,6 +169,7 @@ func notEmpty(f protoreflect.FieldDescriptor, p object, rule fieldRule) {
 	}
 }
 
+// bounds adds what constraints.yaml says, over the bounds of the type.
 func bounds(p object, rule fieldRule) {
 	if rule.Minimum != nil {
 		p["minimum"] = *rule.Minimum

@@ -11,6 +11,7 @@ import (
 )
 
 // tables are the hand-written files under spec/: what the descriptor does not say.
+// In all of them section is one of the specification, or "ours" with a why.
 type tables struct {
 	Descriptions descriptions
 	Constraints  constraints
@@ -23,43 +24,52 @@ type tables struct {
 
 // descriptions are our own sentences, by the names of the wire.
 type descriptions struct {
-	Common     map[string]string      // fields that mean the same wherever they occur
-	Messages   map[string]described   // with their fields
-	Enums      map[string]described   // with their values
-	Operations map[string]description // of OpenAPI
+	// Common has fields that mean the same wherever they occur.
+	Common     map[string]string
+	Messages   map[string]described
+	Enums      map[string]described
+	Operations map[string]description
 }
 
+// described is a message with its fields, or an enum with its values.
 type described struct {
 	About  string
 	Fields map[string]string
 	Values map[string]string
 }
 
+// description is what OpenAPI says of an operation.
 type description struct {
 	Summary, About string
 }
 
 // constraints are bounds and rules that only the prose has.
 type constraints struct {
-	Fields map[string]fieldRule // "Message.field_name" in proto spelling
-	Oneofs map[string]oneofRule // "Message.oneof_name"
+	// Fields are named "Message.field_name", in proto spelling.
+	Fields map[string]fieldRule
+	// Oneofs are named "Message.oneof_name".
+	Oneofs map[string]oneofRule
 }
 
+// fieldRule narrows one field.
 type fieldRule struct {
-	Minimum    *int64
-	Maximum    *int64
-	Pattern    string
-	MayBeEmpty bool `yaml:"may_be_empty"` // required, yet an empty array or string is valid
+	Minimum *int64
+	Maximum *int64
+	Pattern string
+	// MayBeEmpty: the field is required, yet an empty array or string is valid.
+	MayBeEmpty bool `yaml:"may_be_empty"`
 	Section    string
 	Why        string
 }
 
+// oneofRule says how many members are set. The one rule so far is exactly_one.
 type oneofRule struct {
-	Rule    string // exactly_one
+	Rule    string
 	Section string
 	Why     string
 }
 
+// errorRow is an error as both bindings show it.
 type errorRow struct {
 	Name    string
 	Code    int
@@ -68,39 +78,51 @@ type errorRow struct {
 	Reason  string
 	Domain  string
 	Message string
+	// Refusal: of the transport, so JSON-RPC answers with the HTTP status too.
 	Refusal bool
-	On      string // "all": any operation; "body": operations with a body; empty: those that list it
+	// On is "all" where any operation may answer it, "body" where those with a body
+	// may, and empty where only those that list it do.
+	On      string
 	Section string
 	Why     string
 }
 
+// capabilityRow says which operations need a capability of the card.
 type capabilityRow struct {
-	Capability string // a field of AgentCapabilities
+	// Capability is a field of AgentCapabilities.
+	Capability string
 	Operations []string
-	Error      string // what they answer without it
-	Section    string
+	// Error is what they answer without it.
+	Error   string
+	Section string
 }
 
+// operationRow is what the prose says of an operation.
 type operationRow struct {
 	Name     string
 	Section  string
 	AltVerbs []altVerb `yaml:"alt_verbs"`
-	Errors   []string  // besides those of every operation
+	// Errors are its own, besides those of every operation.
+	Errors []string
 }
 
+// altVerb is a verb that the prose names and the descriptor does not.
 type altVerb struct {
 	Verb, Section, Why string
 }
 
+// stateRow is a state of a task. Its class is active, interrupted or terminal.
 type stateRow struct {
 	Name    string
-	Class   string // active, interrupted or terminal
+	Class   string
 	Section string
 	Why     string
 }
 
+// transitionRow lets a task go from any of some states to another. "new" is before
+// the task exists.
 type transitionRow struct {
-	From    []string // "new" is before the task exists
+	From    []string
 	To      string
 	Section string
 	Why     string
@@ -136,6 +158,7 @@ func loadTables(root string) (*tables, error) {
 	return &t, err
 }
 
+// errorNamed returns an error's row, or nil.
 func (t *tables) errorNamed(name string) *errorRow {
 	for i := range t.Errors {
 		if t.Errors[i].Name == name {
@@ -145,6 +168,7 @@ func (t *tables) errorNamed(name string) *errorRow {
 	return nil
 }
 
+// operation returns an operation's row, or nil.
 func (t *tables) operation(name string) *operationRow {
 	for i := range t.Operations {
 		if t.Operations[i].Name == name {
@@ -169,8 +193,10 @@ func (t *tables) capabilityOf(operation string) *capabilityRow {
 // problems collects what is wrong, so that one run names all of it.
 type problems []string
 
+// add notes one more.
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
 
+// err is all of them, a line each, or nil.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil

@@ -9,8 +9,11 @@ import (
 
 // Tools says how the pinned tools are run.
 type Tools struct {
-	Dir    string   // the module's root, where tools/go.mod lies
-	Prefix []string // the command in front of a tool's name; empty: go tool -modfile=tools/go.mod
+	// Dir is the module's root, where tools/go.mod lies.
+	Dir string
+	// Prefix is the command in front of a tool's name; nil means
+	// go tool -modfile=tools/go.mod, which builds the pinned version and caches it.
+	Prefix []string
 }
 
 // run gives in to a tool and returns what it wrote; what it complained about is in the error.

@@ -37,7 +37,9 @@ func typesDocument(s *source, defs object) object {
 	}
 }
 
+// fieldType adds what decides the Go type of a field.
 func fieldType(f protoreflect.FieldDescriptor, p object) {
+	// Required fields are values: the validator has seen them before they are read.
 	pointer := f.HasPresence() && !required(f)
 	switch {
 	case f.IsList() || f.IsMap():
@@ -113,6 +115,7 @@ func externalDocument(defs object) object {
 	}
 }
 
+// restParameter spells a parameter's name as Go does and takes its type from gen/a2a.
 func restParameter(p object) object {
 	p = clone(p)
 	schema := p["schema"].(object)
