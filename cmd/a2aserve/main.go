@@ -30,7 +30,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the command with its exit code.
+// run is the command with its exit code. Tests call it instead of main, which ends the
+// process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := root()
 	c.SetArgs(args)
@@ -52,6 +53,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// wrongUsage tells what a restart cannot mend from what it may: supervisors stop trying
+// on exit code 2.
 func wrongUsage(err error) bool {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return true
@@ -64,6 +67,7 @@ func wrongUsage(err error) bool {
 }
 
 func root() *cobra.Command {
+	// cobra would print errors and usage itself, for every error and without an exit code.
 	c := &cobra.Command{
 		Use:           "a2aserve",
 		Short:         "Serve an agent over the Agent2Agent protocol 1.0",
@@ -85,6 +89,7 @@ func root() *cobra.Command {
 	return c
 }
 
+// noArgs catches a file name without --config, which would serve the demo agent instead.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("%s takes flags only, not %q", c.CommandPath(), args[0])}

@@ -38,7 +38,8 @@ to standard error.`,
 	return c
 }
 
-// overrides are the flags that were given.
+// overrides are the flags that were given. One that was not leaves the file alone, also
+// where its zero value would mean something.
 func (f serveFlags) overrides(c *cobra.Command) (out []config.Override) {
 	set := func(flag, key string, value any) {
 		if c.Flags().Changed(flag) {
@@ -55,6 +56,8 @@ func (f serveFlags) overrides(c *cobra.Command) (out []config.Override) {
 	return out
 }
 
+// serve says what is served only once the address is taken and the store is open: a
+// banner is a promise.
 func serve(c *cobra.Command, f serveFlags) error {
 	cfg, err := loadConfig(f.config, f.overrides(c))
 	if err != nil {

@@ -51,6 +51,7 @@ func versionCommand() *cobra.Command {
 	return c
 }
 
+// built reads what the Go tool has put into the binary; there is nothing to keep up to date.
 func built() version {
 	v := version{Version: "(devel)", Protocol: "1.0", Specification: specification(), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

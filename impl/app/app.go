@@ -68,6 +68,8 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 	if _, err := card.New(a.cardOptions("http://localhost")); err != nil {
 		return nil, err
 	}
+	// Orphans are settled before the listener opens, so that no client ever sees a task
+	// that will never move (decision 26).
 	if err := a.openStore(ctx); err != nil {
 		return nil, err
 	}
@@ -77,6 +79,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 			return nil, fmt.Errorf("cannot listen: %w", err)
 		}
 	}
+	// Only now is the address known: the port may have been 0.
 	if a.card, err = card.New(a.cardOptions(a.URL())); err != nil {
 		return nil, err
 	}
@@ -130,7 +133,8 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	return nil
 }
 
-// warn says what an operator may not have meant.
+// warn says what an operator may not have meant. Logs are where it is seen: the banner
+// is lost where a supervisor starts the server.
 func (a *App) warn() {
 	if addr := a.listener.Addr().String(); !a.cfg.Authenticated() && !config.Loopback(addr) {
 		a.log.Warn("ANYBODY WHO REACHES THIS ADDRESS MAY USE THE AGENT AND READ ITS TASKS: no authentication is configured (bearer_token, auth), and the address is not a loopback one", "address", addr)
@@ -162,6 +166,7 @@ func (a *App) URL() string {
 // Run serves until ctx ends, then drains for at most shutdown_timeout and closes
 // everything. It returns nil after a clean drain.
 func (a *App) Run(ctx context.Context) error {
+	// Buffered, because a Serve that ends by itself is not waited for twice.
 	served := make(chan error, 1)
 	go func() { served <- a.server.Serve(a.listener) }()
 	select {
@@ -189,11 +194,15 @@ func (a *App) Close() error {
 		deadline := time.Now().Add(config.Span(a.cfg.ShutdownTimeout))
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
+		// Turns end first and requests second: a stream closes after its task has ended,
+		// and whoever reads meanwhile is still answered. The store goes last, since
+		// both write to it.
 		var errs []error
 		if err := a.engine.Drain(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("draining: %w", err))
 		}
 		a.undrive()
+		// Turns that used up the time leave streams that still have their last frame to send.
 		ctx, cancel = context.WithDeadline(context.Background(), later(deadline, time.Now().Add(lastWords)))
 		defer cancel()
 		if err := a.server.Shutdown(ctx); err != nil {
@@ -209,7 +218,8 @@ func (a *App) Close() error {
 	return a.closeErr
 }
 
-// abandon gives back what a New that failed has opened.
+// abandon gives back what a New that failed has opened, so that the next start does not
+// find its own lock.
 func (a *App) abandon() {
 	if a.engine != nil {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -235,6 +245,7 @@ func later(a, b time.Time) time.Time {
 // Banner says what is served where, with a line to try.
 func (a *App) Banner() string {
 	url := a.URL()
+	// The line can be pasted into a shell as it is.
 	who, header := "off: everybody who reaches the address may call", ""
 	if a.cfg.Authenticated() {
 		who, header = "bearer token", " \\\n    -H 'Authorization: Bearer YOUR-TOKEN'"

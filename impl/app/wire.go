@@ -17,6 +17,9 @@ import (
 	"a2aserve/impl/wire"
 )
 
+// This file maps the configuration to the options of the layers: each of them has its
+// own, so that none depends on how a server is configured.
+
 // cardOptions are what the card is made of, at an address.
 func (a *App) cardOptions(base string) card.Options {
 	agent := a.driver.Agent()
@@ -31,6 +34,7 @@ func (a *App) cardOptions(base string) card.Options {
 	}
 }
 
+// engineOptions bound the turns. "0s" and 0 switch a bound off in both vocabularies.
 func (a *App) engineOptions() turn.Options {
 	t, f := a.cfg.Tasks, a.cfg.Artifacts
 	return turn.Options{
@@ -46,6 +50,8 @@ func (a *App) engineOptions() turn.Options {
 	}
 }
 
+// connectionLimits have no write time-out: a stream may live for days, so whoever writes
+// bounds each write.
 func (a *App) connectionLimits() edge.Limits {
 	l := a.cfg.Limits
 	return edge.Limits{

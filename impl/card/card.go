@@ -86,6 +86,8 @@ func New(o Options) (*Card, error) {
 	if o.Refuse == nil {
 		o.Refuse = func(w http.ResponseWriter, _ *http.Request, e *a2a.Error) { http.Error(w, e.Text(), e.Type.HTTP) }
 	}
+	// The tag depends on the content alone, so that it is the same after a restart and
+	// on every replica (A2A §8.6.1).
 	sum := sha256.Sum256(doc)
 	return &Card{name: c.Name, json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private, refuse: o.Refuse}, nil
 }
@@ -131,6 +133,7 @@ func configured(o Options) a2a.AgentCard {
 
 // derive sets what describes the server, whatever the card said of it.
 func derive(c *a2a.AgentCard, o Options) {
+	// No key of the configuration says any of this, and a card_file cannot either.
 	c.SupportedInterfaces = interfaces(o)
 	c.Capabilities = a2a.AgentCapabilities{
 		Streaming:         capability("streaming", o.Wired),
@@ -139,6 +142,7 @@ func derive(c *a2a.AgentCard, o Options) {
 	}
 	// A signature does not cover what has just been replaced.
 	c.Signatures = nil
+	// A scheme that nobody enforces is worse than none (A2A §7.3, §4.5).
 	c.SecuritySchemes, c.SecurityRequirements = nil, nil
 	for i := range c.Skills {
 		c.Skills[i].SecurityRequirements = nil

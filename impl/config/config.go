@@ -83,7 +83,7 @@ func Default(overrides ...Override) (*Config, error) {
 	return Parse("built-in configuration", demo, overrides...)
 }
 
-// Check checks a configuration made in code. Start from Default's Config: zero fields
+// Check holds a configuration made in code to the rules of a file. Start from Default's Config: zero fields
 // mean zero, not the default.
 func Check(c gen.Config) (*Config, error) {
 	b, err := json.Marshal(c)
@@ -99,6 +99,10 @@ func Check(c gen.Config) (*Config, error) {
 	return d.finish()
 }
 
+// finish goes from a tree to a Config. The order matters: defaults come before the
+// schema, so that they are held to it too, and rules after them, so that a rule sees the
+// values that will be used. Nothing stops early: an operator who mends one mistake at a
+// time starts the server once for each.
 func (d *document) finish() (*Config, error) {
 	if d.broken {
 		return nil, d.errors()
@@ -119,7 +123,9 @@ func (d *document) finish() (*Config, error) {
 	if err := json.Unmarshal(b, &c.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
+	// The paths begin with a slash.
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	// From here on the credentials are in Identities only, which do not print them.
 	c.BearerToken, c.BearerTokenEnv, c.Auth = "", "", nil
 	for _, p := range []*string{&c.CardFile, &c.Store.Path, &c.Artifacts.FileBaseDir} {
 		*p = ExpandHome(*p)
@@ -173,6 +179,7 @@ func Loopback(addr string) bool {
 	if host == "localhost" {
 		return true
 	}
+	// Other names are not looked up: what they mean may change while the server runs.
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
 }

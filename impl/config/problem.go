@@ -60,6 +60,7 @@ func (d *document) errors() Errors {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column), cmp.Compare(a.key, b.key))
 	})
 	var out Errors
+	// A value that fails a pattern fails a format too; one line about it is enough.
 	type value struct {
 		key          string
 		line, column int
@@ -111,7 +112,8 @@ func keyPath(ptr string) string {
 	return b.String()
 }
 
-// nearest is the known key that a misspelt one most likely means, or "".
+// nearest is the known key that a misspelt one most likely means, or "". A third of the
+// letters may be wrong, so that short keys are not taken for each other.
 func nearest(key string, known []string) string {
 	best, least := "", max(2, len(key)/3)+1
 	for _, k := range known {
@@ -127,7 +129,8 @@ func normal(s string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(s))
 }
 
-// distance is the number of letters to insert, drop, replace or swap.
+// distance is the number of letters to insert, drop, replace or swap. Swapped neighbours
+// count once, since they are one slip of the fingers.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	before, last, row := rows[0], rows[1], rows[2]

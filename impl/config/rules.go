@@ -30,6 +30,7 @@ func (d *document) checkRules() {
 	d.checkSkills()
 }
 
+// has is about what was written: none of the keys that it is asked for has a default.
 func (d *document) has(ptr string) bool { return lookup(d.root, ptr) != nil }
 
 func (d *document) text(ptr string) string {
@@ -50,6 +51,8 @@ func (d *document) onlyOne(keys ...string) {
 	}
 }
 
+// checkPaths keeps the routes apart. JSON-RPC has one path, so it may lie above the REST
+// prefix, as the defaults do, but not among the REST routes.
 func (d *document) checkPaths() {
 	rpc, rest := d.text("/jsonrpc_path"), d.text("/rest_prefix")
 	switch {
@@ -66,6 +69,8 @@ func (d *document) checkPaths() {
 	}
 }
 
+// checkAddress makes sure that the card can name an address (decision 33): what is
+// listened on is no address when it stands for every interface.
 func (d *document) checkAddress() {
 	public := d.text("/public_url")
 	if bind := d.text("/bind"); public == "" && isHostPort(bind) && Wildcard(bind) {
@@ -83,6 +88,7 @@ func (d *document) checkAddress() {
 	}
 }
 
+// checkSkills: clients tell skills by their ids.
 func (d *document) checkSkills() {
 	skills, _ := lookup(d.root, "/card/skills").([]any)
 	first := map[string]int{}
@@ -100,7 +106,8 @@ func (d *document) checkSkills() {
 	}
 }
 
-// identities reads the credentials, wherever they are kept.
+// identities reads the credentials, wherever they are kept. A source that is named but
+// gives nothing is a mistake: going on without it would leave the server open.
 func (d *document) identities() (out []Identity) {
 	if t := d.text("/bearer_token"); t != "" {
 		out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
@@ -110,6 +117,7 @@ func (d *document) identities() (out []Identity) {
 			out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
 		}
 	}
+	// The same token for two callers would make who calls depend on the order.
 	validators, _ := lookup(d.root, "/auth/validators").([]any)
 	seen := map[string]string{}
 	for i := range validators {
@@ -166,6 +174,7 @@ func (d *document) token(ptr string) (key, token string) {
 	return key, d.checkToken(key, "file "+path, strings.TrimSpace(string(b)))
 }
 
+// fromEnv tells an unset variable from an empty one: they are mended in different places.
 func (d *document) fromEnv(ptr string) string {
 	name := d.text(ptr)
 	if name == "" {

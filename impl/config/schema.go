@@ -32,6 +32,8 @@ func loadSchema() map[string]any {
 	return doc
 }
 
+// compileSchema adds what a pattern cannot say: whether a duration is in range, an
+// address has a port, a URL a host. Other tools ignore these formats.
 func compileSchema() *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
@@ -56,6 +58,7 @@ func textFormat(valid func(string) bool) func(any) bool {
 	}
 }
 
+// span is negative for what is no duration, such as one that does not fit.
 func span(s string) time.Duration {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -64,6 +67,7 @@ func span(s string) time.Duration {
 	return d
 }
 
+// isHostPort wants the port as a number: names of services differ between machines.
 func isHostPort(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil || strings.ContainsAny(host, " /") {
@@ -73,6 +77,7 @@ func isHostPort(s string) bool {
 	return err == nil
 }
 
+// isWebAddress is about form only. A server behind a proxy may not reach its own address.
 func isWebAddress(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
@@ -120,6 +125,7 @@ func property(s map[string]any, key string) (at, target map[string]any) {
 	return at, deref(at)
 }
 
+// properties are the keys that a section knows, sorted.
 func properties(s map[string]any) []string {
 	m, _ := s["properties"].(map[string]any)
 	return slices.Sorted(maps.Keys(m))
@@ -166,7 +172,8 @@ func fill(v any, s map[string]any, value func(any) any) {
 	}
 }
 
-// zero is the zero value of a default's type.
+// zero is the zero value of a default's type. Sections become empty ones, which are
+// filled in turn.
 func zero(def any) any {
 	switch def.(type) {
 	case string:
@@ -179,6 +186,7 @@ func zero(def any) any {
 	return map[string]any{}
 }
 
+// clone keeps a default of the schema from being altered through a configuration.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

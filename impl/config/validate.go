@@ -11,7 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// validate notes everything that the schema does not allow.
+// validate notes everything that the schema does not allow. The library says what is
+// wrong with which value; what to say about it comes from the schema, since its own
+// messages are for people who know JSON Schema.
 func (d *document) validate() {
 	err := validator.Validate(d.root)
 	if err == nil {
@@ -51,6 +53,8 @@ func (d *document) explain(v *jsonschema.ValidationError) {
 	}
 }
 
+// missing names every key that a section lacks. The library names them in one message,
+// with the section's place only.
 func (d *document) missing(ptr string, s map[string]any, value any) {
 	m, _ := value.(map[string]any)
 	for _, key := range texts(s["required"]) {
@@ -72,6 +76,8 @@ func (d *document) missing(ptr string, s map[string]any, value any) {
 	}
 }
 
+// unknown names every key that a section does not know, with the one that was most
+// likely meant: the nearest in spelling, or the same name in another section.
 func (d *document) unknown(ptr string, s map[string]any, value any) {
 	m, _ := value.(map[string]any)
 	known := properties(s)
@@ -135,7 +141,8 @@ func expected(s map[string]any) string {
 	return "something else"
 }
 
-// found says what stands there instead, unless that is a credential.
+// found says what stands there instead, unless that is a credential: errors end up in
+// logs and tickets. A number is shown as it was written, since 1.0 read as text is not 1.
 func (d *document) found(ptr string, s map[string]any, value any) string {
 	raw := d.at[ptr].raw
 	if raw == "" {
@@ -171,6 +178,7 @@ func (d *document) found(ptr string, s map[string]any, value any) string {
 	return "the number " + raw
 }
 
+// number writes bounds in full: 1e+06 is not what the operator wrote.
 func number(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -178,6 +186,7 @@ func number(v any) string {
 	return fmt.Sprint(v)
 }
 
+// texts are the strings of a list, of whatever it holds.
 func texts(v any) (out []string) {
 	list, _ := v.([]any)
 	for _, e := range list {

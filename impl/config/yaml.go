@@ -11,7 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds on what aliases may unfold to.
+// Bounds on what aliases may unfold to: a few lines can stand for billions of values, or
+// contain themselves.
 const (
 	maxNodes = 100_000
 	maxLevel = 64
@@ -76,6 +77,8 @@ func parse(name string, data []byte, overrides []Override) *document {
 }
 
 // read takes the configuration from a document: all of it, or the block of a Nexus one.
+// There agent and store may also stand at the top, since Nexus knows no such keys in its
+// plugin's block; its other top-level keys are none of our business.
 func (d *document) read(body ast.Node) {
 	plugins := entry(body, "plugins")
 	if plugins == nil {
@@ -151,6 +154,8 @@ func (d *document) tree(n ast.Node, ptr string, level int) any {
 	return d.scalar(n, ptr)
 }
 
+// mapping reports a key that recurs instead of letting one of the values win: whoever
+// wrote both looks at the wrong one.
 func (d *document) mapping(values []*ast.MappingValueNode, ptr string, level int) any {
 	m := make(map[string]any, len(values))
 	for _, v := range values {
@@ -172,6 +177,8 @@ func (d *document) mapping(values []*ast.MappingValueNode, ptr string, level int
 	return m
 }
 
+// scalar keeps the text as it was written, for errors. Types are YAML 1.2's: yes and on
+// are text, and a switch that is given them is reported.
 func (d *document) scalar(n ast.Node, ptr string) any {
 	at := d.at[ptr]
 	at.raw = n.GetToken().Value
@@ -193,7 +200,8 @@ func (d *document) scalar(n ast.Node, ptr string) any {
 	return at.raw
 }
 
-// override sets one key of the tree.
+// override sets one key of the tree before it is validated, so that a flag is held to
+// the same rules, and the error names the flag.
 func (d *document) override(o Override) {
 	m, ok := d.root.(map[string]any)
 	ptr, keys := "", strings.Split(o.Key, ".")
@@ -224,6 +232,7 @@ func (c anchorCollector) Visit(n ast.Node) ast.Visitor {
 	return c
 }
 
+// entry finds a key before the tree is made, since only a part of a Nexus file is read.
 func entry(n ast.Node, key string) *ast.MappingValueNode {
 	var values []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -259,6 +268,7 @@ func placeOf(t *token.Token) place {
 	return place{line: t.Position.Line, column: t.Position.Column}
 }
 
+// escape and unescape follow RFC 6901: keys may hold slashes.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
