@@ -4,6 +4,7 @@ package binding
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -141,10 +142,14 @@ func (h *Handler) answer(w reply, o *op.Operation, in any) {
 		h.fail(w, err)
 	case out.Stream != nil:
 		h.follow(w, out.Stream)
-	default:
+	case len(out.JSON) > 0:
 		h.write(w, out.JSON)
+	default: // a response without a result would be no JSON-RPC
+		h.fail(w, errNoAnswer)
 	}
 }
+
+var errNoAnswer = errors.New("the operation gave no answer")
 
 func operation(r *http.Request, o *op.Operation) *op.Operation {
 	call.From(r.Context()).Operation = o.Name

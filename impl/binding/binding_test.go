@@ -96,7 +96,7 @@ type server struct {
 	h2   *http.Client
 }
 
-func serve(t *testing.T, o Options) *server {
+func serve(t *testing.T, o Options, limits ...edge.Limits) *server {
 	t.Helper()
 	f := &fake{}
 	o.Service = f
@@ -110,7 +110,7 @@ func serve(t *testing.T, o Options) *server {
 		t.Fatal(err)
 	}
 	s := &server{httptest.NewUnstartedServer(nil), t, f, h, nil}
-	s.Config = edge.Server(edge.Handler(edge.Options{Auth: static, Binding: h.Binding, Log: o.Log, MaxBody: 1 << 20}, h), edge.Limits{}, o.Log)
+	s.Config = edge.Server(edge.Handler(edge.Options{Auth: static, Binding: h.Binding, Log: o.Log, MaxBody: 1 << 20}, h), append(limits, edge.Limits{})[0], o.Log)
 	s.Start()
 	var p http.Protocols
 	p.SetUnencryptedHTTP2(true)

@@ -2,10 +2,12 @@ package binding
 
 import (
 	"errors"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"a2aserve/gen/a2a"
+	"a2aserve/impl/call"
 	"a2aserve/impl/decode"
 
 	"github.com/go-json-experiment/json"
@@ -81,4 +83,25 @@ func FuzzRoute(f *testing.F) {
 			}
 		}
 	})
+}
+
+func BenchmarkGetTask(b *testing.B) {
+	h := New(Options{Service: &fake{}})
+	for name, req := range map[string][3]string{
+		"JSONRPC": {"POST", "/a2a", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t","historyLength":5}}`},
+		"REST":    {"GET", "/a2a/v1/tasks/t?historyLength=5", ""},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(req[0], req[1], strings.NewReader(req[2]))
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r.WithContext(call.With(r.Context(), &call.Call{})))
+				if w.Code != 200 {
+					b.Fatal(w.Body)
+				}
+			}
+		})
+	}
 }

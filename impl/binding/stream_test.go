@@ -13,6 +13,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/edge"
 )
 
 // frames is a frame log that a test appends to.
@@ -150,8 +151,12 @@ func TestKeepAliveComesBetweenFrames(t *testing.T) {
 
 // A deadline that outlived its write would cut a quiet stream, and the next response of
 // the connection.
-func TestStreamsOutliveTheWriteTimeout(t *testing.T) {
-	s := serve(t, Options{WriteTimeout: 150 * time.Millisecond})
+func TestAnswersOutliveTheTimeouts(t *testing.T) {
+	s := serve(t, Options{WriteTimeout: 150 * time.Millisecond}, edge.Limits{ReadHeader: 150 * time.Millisecond, ReadBody: 150 * time.Millisecond})
+	s.fake.task = func(string) ([]byte, error) {
+		time.Sleep(400 * time.Millisecond)
+		return []byte(`{"id":"t"}`), nil
+	}
 	for name, client := range map[string]*http.Client{"HTTP/1.1": s.Client(), "h2c": s.h2} {
 		log := newFrames(frame(`1`))
 		s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
@@ -290,4 +295,27 @@ func TestManySubscribersAndUnaryCallsOnOneConnection(t *testing.T) {
 		log.add(op.Frame{JSON: fmt.Appendf(nil, `{"n":%d}`, i), Last: i == count-1})
 	}
 	readers.Wait()
+}
+
+func TestAnUnfinishedBodyIsNotWaitedFor(t *testing.T) {
+	s := serve(t, Options{}, edge.Limits{ReadBody: 100 * time.Millisecond})
+	for path, want := range map[string]string{"/a2a": `"code":-32600`, "/a2a/v1/message:send": `"code":400`} {
+		for name, client := range map[string]*http.Client{"HTTP/1.1": s.Client(), "h2c": s.h2} {
+			never, w := io.Pipe()
+			go w.Write([]byte(`{"jsonrpc":`))
+			req, _ := http.NewRequestWithContext(t.Context(), "POST", s.URL+path, never)
+			req.Header.Set("Authorization", "Bearer tok-a")
+			req.Header.Set("Content-Type", "application/json")
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatalf("%s %s: %v", name, path, err)
+			}
+			b, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			w.Close()
+			if !strings.Contains(string(b), want) || !strings.Contains(string(b), "did not arrive in time") {
+				t.Errorf("%s %s: %d %s", name, path, res.StatusCode, b)
+			}
+		}
+	}
 }

@@ -73,9 +73,18 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set(VersionHeader, Version)
+	// A caller that does not read must not hold the handler. The deadline is taken
+	// back, or it would hit the next response of the connection.
+	ctl := http.NewResponseController(w)
+	ctl.SetWriteDeadline(time.Now().Add(writeLimit))
 	w.WriteHeader(status)
 	w.Write(text)
+	ctl.Flush()
+	ctl.SetWriteDeadline(time.Time{})
 }
+
+// writeLimit bounds the writing of an error.
+const writeLimit = 30 * time.Second
 
 // classify finds the error to send and logs what is held back.
 func (e Errors) classify(ctx context.Context, err error) *a2a.Error {
