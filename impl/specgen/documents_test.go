@@ -2,12 +2,17 @@ package specgen
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/go-json-experiment/json"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -46,6 +51,61 @@ func TestOpenAPIIsValid(t *testing.T) {
 	}
 	if !found["SubscribeToTaskByPost"] || len(found) != len(tab.Operations)+1 {
 		t.Errorf("operations: %v", found)
+	}
+}
+
+// The document tells good requests and answers from bad ones, so that it can check the
+// server's.
+func TestOpenAPIChecksRequestsAndAnswers(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromFile(filepath.Join(root, "spec/openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const notFound = `{"error":{"code":404,"status":"NOT_FOUND","message":"m","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}`
+	for _, x := range []struct {
+		operation, verb, path, body string
+		valid                       bool
+		status                      int
+		answer                      string
+		answers                     bool
+	}{
+		{"SendMessage", "POST", "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]}}`, true, 200, `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"a"}]}}`, true},
+		{"SendMessage", "POST", "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{}]}}`, false, 200, `{}`, false},
+		{"GetTask", "GET", "/tasks/x?historyLength=0", "", true, 404, notFound, true},
+		{"GetTask", "GET", "/tasks/x?historyLength=-1", "", false, 404, strings.Replace(notFound, `"domain"`, `"owner"`, 1), false},
+		{"ListTasks", "GET", "/tasks?status=TASK_STATE_WORKING&statusTimestampAfter=2026-01-02T03:04:05Z", "", true, 200, `{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`, true},
+		{"ListTasks", "GET", "/tasks?pageSize=0", "", false, 200, `{"tasks":[]}`, false},
+		{"CancelTask", "POST", "/tasks/x:cancel", "", true, 200, `{"id":"x","status":{"state":"TASK_STATE_CANCELED"}}`, true},
+		{"CancelTask", "POST", "/tasks/x:cancel", `{"metadata":1}`, false, 200, `{"id":"x","status":{"state":"ASLEEP"}}`, false},
+		{"SubscribeToTaskByPost", "POST", "/tasks/x:subscribe", `{}`, true, 404, notFound, true},
+	} {
+		req := httptest.NewRequest(x.verb, "/a2a/v1"+x.path, strings.NewReader(x.body))
+		if x.body != "" {
+			req.Header.Set("Content-Type", "application/a2a+json")
+		}
+		route, params, err := router.FindRoute(req)
+		if err != nil || route.Operation.OperationID != x.operation {
+			t.Errorf("%s %s: found %v, %v", x.verb, x.path, route, err)
+			continue
+		}
+		in := &openapi3filter.RequestValidationInput{
+			Request: req, PathParams: params, Route: route,
+			Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+		}
+		if err := openapi3filter.ValidateRequest(t.Context(), in); (err == nil) != x.valid {
+			t.Errorf("%s %s %s: %v", x.verb, x.path, x.body, err)
+		}
+		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: in, Status: x.status, Header: http.Header{"Content-Type": {"application/a2a+json"}},
+			Body: io.NopCloser(strings.NewReader(x.answer)),
+		})
+		if (err == nil) != x.answers {
+			t.Errorf("%s %s: answer %s: %v", x.verb, x.path, x.answer, err)
+		}
 	}
 }
 

@@ -137,8 +137,8 @@ func modelsDocument(schema object) (object, error) {
 		}
 		comps[name] = root
 	}
-	for name, d := range comps {
-		if err := modelType(name, d.(object), comps); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(comps)) {
+		if err := modelType(name, comps[name].(object), comps); err != nil {
 			return nil, err
 		}
 	}
