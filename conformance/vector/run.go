@@ -155,7 +155,7 @@ func (r *reply) checkResponse(x Expect, vars Vars) error {
 	if len(x.Args) != 1 || fmt.Sprint(r.res.StatusCode) != x.Args[0] {
 		return fmt.Errorf("HTTP %d, want %v: %.300s", r.res.StatusCode, x.Args, r.body)
 	}
-	head, body, _ := strings.Cut(string(x.Body), "\n\n")
+	head, body, _ := strings.Cut("\n"+string(x.Body), "\n\n")
 	for line := range strings.Lines(head) {
 		k, want, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok {

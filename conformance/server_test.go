@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"a2aserve/conformance/vector"
+	"a2aserve/impl/app"
+	"a2aserve/impl/config"
+
+	"go.uber.org/goleak"
+)
+
+// childEnv makes the test binary a server of its own: see TestMain.
+const childEnv = "A2ASERVE_CONFORMANCE_CONFIG"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childEnv); path != "" {
+		if err := serveChild(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serveChild serves until it is told to stop, so that tests can kill a real process.
+func serveChild(path string) error {
+	cfg, err := config.Load(path)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	a, err := app.New(ctx, cfg, app.Options{Log: quiet()})
+	if err != nil {
+		return err
+	}
+	fmt.Println(a.Addr())
+	return a.Run(ctx)
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+const tokens = `
+auth:
+  validators:
+    - type: static
+      tokens:
+        - {token: tok-a, principal: alice}
+        - {token: tok-b, principal: bob}
+`
+
+// settings are the servers that vectors ask for by name.
+var settings = map[string]struct {
+	yaml    string
+	unwired []string
+}{
+	"default":  {yaml: tokens},
+	"strict":   {yaml: tokens + "strict_version_header: true\nstrict_terminal_subscribe: true\n"},
+	"open":     {},
+	"nostream": {yaml: tokens, unwired: []string{"SendStreamingMessage", "SubscribeToTask"}},
+}
+
+// configFile writes a configuration with its own store.
+func configFile(t testing.TB, db, yaml string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a2aserve.yaml")
+	text := fmt.Sprintf(`
+bind: 127.0.0.1:0
+store: {path: %q}
+agent: {driver: demo}
+card:
+  name: Conformance agent
+  description: The demo agent under test.
+  version: 1.0.0
+  skills: [{id: demo, name: Demo, description: Does as it is told., tags: [demo]}]
+artifacts: {file_base_dir: %q}
+%s`, db, t.TempDir(), yaml)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// serve runs a server inside the test, on a store of its own.
+func serve(t testing.TB, yaml string, unwired ...string) *vector.Target {
+	t.Helper()
+	return serveOn(t, filepath.Join(t.TempDir(), "tasks.db"), yaml, unwired...)
+}
+
+func serveOn(t testing.TB, db, yaml string, unwired ...string) *vector.Target {
+	t.Helper()
+	target, stop := start(t, db, yaml, unwired...)
+	t.Cleanup(stop)
+	return target
+}
+
+// start is serveOn for tests that stop the server themselves.
+func start(t testing.TB, db, yaml string, unwired ...string) (*vector.Target, func()) {
+	t.Helper()
+	cfg, err := config.Load(configFile(t, db, yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), cfg, app.Options{Log: quiet(), Unwired: unwired})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	target := targetAt(a.Addr().String())
+	stopped := false
+	return target, func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		target.Client.CloseIdleConnections()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the server ended with: %v", err)
+		}
+	}
+}
+
+func targetAt(addr string) *vector.Target {
+	return &vector.Target{
+		Origin: "http://" + addr, RPC: "/a2a", REST: "/a2a/v1",
+		Tokens: map[string]string{"alice": "tok-a", "bob": "tok-b"},
+		Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128}},
+	}
+}
+
+// TestVectors runs every vector over each binding that it allows. A vector has the
+// server to itself only as far as its context ids are its own.
+func TestVectors(t *testing.T) {
+	files, err := filepath.Glob("testdata/vectors/*.txtar")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("found %d vectors: %v", len(files), err)
+	}
+	contract := loadContract(t)
+	byServer := map[string][]*vector.Vector{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := vector.Parse(strings.TrimSuffix(filepath.Base(f), ".txtar"), data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := settings[v.Server]; !ok {
+			t.Fatalf("%s: no server %q", v.Name, v.Server)
+		}
+		byServer[v.Server] = append(byServer[v.Server], v)
+	}
+	for name, vectors := range byServer {
+		for _, b := range []vector.Binding{vector.JSONRPC, vector.REST} {
+			t.Run(name+"/"+string(b), func(t *testing.T) {
+				s := settings[name]
+				target := serve(t, s.yaml, s.unwired...)
+				target.Observe = contract.check
+				for _, v := range vectors {
+					for _, vb := range v.Bindings {
+						if vb == b {
+							t.Run(v.Name, func(t *testing.T) {
+								if err := v.Run(t.Context(), b, target); err != nil {
+									t.Errorf("%v\n%s", err, v.Prose)
+								}
+							})
+						}
+					}
+				}
+			})
+		}
+	}
+}
