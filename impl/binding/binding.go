@@ -50,7 +50,8 @@ type Handler struct {
 	streams limiter
 }
 
-// New makes a handler.
+// New makes a handler. It starts nothing, so there is nothing to stop: a stream ends with
+// its log or with its connection.
 func New(o Options) *Handler {
 	o.JSONRPCPath = strings.TrimSuffix(cmp.Or(o.JSONRPCPath, "/a2a"), "/")
 	o.RESTPrefix = strings.TrimSuffix(cmp.Or(o.RESTPrefix, "/a2a/v1"), "/")
@@ -71,6 +72,8 @@ func (h *Handler) Binding(r *http.Request) wire.Binding {
 	return wire.REST
 }
 
+// ServeHTTP compares paths as they are. A ServeMux would clean them, and redirect a task id
+// with an encoded slash or dots to another task.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(wire.VersionHeader, wire.Version)
 	if route, ok := h.Routes[r.URL.Path]; ok {
@@ -92,6 +95,7 @@ type reply struct {
 	id      []byte // of a JSON-RPC request, as it came
 }
 
+// fail answers with an error in the shape of the request's binding.
 func (h *Handler) fail(w reply, err error) {
 	h.errors.Write(w, w.req, w.binding, w.id, err)
 }
@@ -104,7 +108,8 @@ func (h *Handler) refusal(o *op.Operation) error {
 	return &a2a.Error{Type: cmp.Or(o.Refusal, a2a.UnsupportedOperationError)}
 }
 
-// decode makes the operation's request out of a document and what the URL has said.
+// decode is the same for both bindings, so that a request is judged alike however it came
+// (A2A §5.1). It makes the operation's request out of a document and what the URL has said.
 func (h *Handler) decode(o *op.Operation, doc []byte, fixed map[string]string, found []a2a.Violation) (any, error) {
 	in := o.New()
 	err := decode.Decode(decode.Input{
@@ -113,7 +118,8 @@ func (h *Handler) decode(o *op.Operation, doc []byte, fixed map[string]string, f
 	return in, err
 }
 
-// check refuses what no operation of this server takes, whatever else is wrong.
+// check refuses what no operation of this server takes, whatever else is wrong: a client
+// that wants push, or another tenant's agent, is not helped by hearing of its typing errors.
 func (h *Handler) check(members map[string]any) ([]a2a.Violation, error) {
 	if c, ok := members["configuration"].(map[string]any); ok && c["taskPushNotificationConfig"] != nil {
 		if err := h.refusal(op.ByName("CreateTaskPushNotificationConfig")); err != nil {
@@ -130,6 +136,7 @@ func (h *Handler) check(members map[string]any) ([]a2a.Violation, error) {
 // the operation has accepted the request, so a refusal is an ordinary error response.
 func (h *Handler) answer(w reply, o *op.Operation, in any) {
 	if o.Streaming {
+		// Before the call, so that a refused sender has started no turn.
 		if !h.streams.enter() {
 			h.fail(w, &a2a.Error{Type: a2a.UnavailableError, Message: "Too many open streams", RetryAfter: time.Second})
 			return
@@ -151,6 +158,8 @@ func (h *Handler) answer(w reply, o *op.Operation, in any) {
 
 var errNoAnswer = errors.New("the operation gave no answer")
 
+// operation tells the log what is being asked. The call is shared with the edge, which
+// writes the log once the answer is out.
 func operation(r *http.Request, o *op.Operation) *op.Operation {
 	call.From(r.Context()).Operation = o.Name
 	return o

@@ -35,6 +35,7 @@ func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 		h.fail(to, err)
 		return
 	}
+	// The envelope comes before the version, so that a version error carries the id.
 	e, err := readEnvelope(body)
 	to.id = e.id
 	if err == nil {
@@ -84,6 +85,8 @@ func readEnvelope(body []byte) (envelope, error) {
 		return e, a2a.JSONParseError.Errorf("%s: nested deeper than %d levels", a2a.JSONParseError.Message, decode.ParserDepth)
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true))
+	// Whatever the value is, it is read to its end: broken JSON is a parse error also
+	// where it would have been a batch.
 	first := d.PeekKind()
 	problem, err := "", error(nil)
 	if first == '{' {
@@ -137,6 +140,7 @@ func (e *envelope) members(d *jsontext.Decoder, body []byte) (problem string, er
 		if seen[name] && problem == "" {
 			problem = fmt.Sprintf("%.40q is there twice", name)
 		}
+		// With two ids nobody knows which one the caller would recognise.
 		if seen[name] && name == "id" {
 			e.id = nil
 			continue
@@ -159,7 +163,8 @@ func (e *envelope) members(d *jsontext.Decoder, body []byte) (problem string, er
 	return problem, err
 }
 
-// problem says what keeps the members from being a request.
+// problem says what keeps the members from being a request. A notification is refused and
+// not carried out: A2A has none, and its sender would never learn what became of it.
 func (e *envelope) problem() string {
 	switch {
 	case e.id == nil:
@@ -175,7 +180,8 @@ func (e *envelope) problem() string {
 	return ""
 }
 
-// text is a JSON string's content, or nothing.
+// text is the content of a JSON string, which the parser has accepted; of anything else it
+// is nothing.
 func text(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""

@@ -24,6 +24,7 @@ func (h *Handler) negotiate(w http.ResponseWriter, r *http.Request) error {
 			versions = append(versions, values...)
 		}
 	}
+	// All of them must do: a proxy may have read another one than we would pick.
 	given := false
 	for _, v := range versions {
 		if v = strings.TrimSpace(v); v == "" {
@@ -37,6 +38,7 @@ func (h *Handler) negotiate(w http.ResponseWriter, r *http.Request) error {
 	if !given && h.StrictVersion {
 		return unsupported("A request without %s is one of version 0.3, which is not supported; this server speaks "+wire.Version, wire.VersionHeader)
 	}
+	// What is activated is said in the answer; an unknown extension is simply not.
 	c.Version = wire.Version
 	c.Extensions = extensions(r.Header)
 	var active []string
@@ -51,6 +53,7 @@ func (h *Handler) negotiate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// unsupported says what would be supported, in words and for programs (A2A §3.3.2).
 func unsupported(format string, args ...any) error {
 	return a2a.VersionNotSupportedError.Errorf(format, args...).With("supportedVersions", wire.Version)
 }

@@ -24,6 +24,7 @@ func readQuery(def, raw string) ([]byte, []a2a.Violation) {
 	}
 	doc := []byte{'{'}
 	seen := map[string]bool{}
+	// Sorted, so that of two spellings of a name always the same one is the second.
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		name, kind := decode.Parameter(def, key)
 		if kind == decode.None {
@@ -52,7 +53,8 @@ func readQuery(def, raw string) ([]byte, []a2a.Violation) {
 	return append(doc, '}'), bad
 }
 
-// queryValue writes one value as JSON.
+// queryValue writes one value as JSON. It takes only the spellings of A2A §11.5: a client
+// that sends TRUE or 1.5 has made a mistake, and a guess would hide it.
 func queryValue(kind decode.Kind, s string) (text []byte, problem string) {
 	switch kind {
 	case decode.Integer:

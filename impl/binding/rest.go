@@ -44,13 +44,17 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 		h.fail(to, err)
 		return
 	}
+	// The generated server gets an address that only names the operation: its own
+	// parsing of ids and parameters has nothing left to trip over.
 	next := r.WithContext(context.WithValue(r.Context(), readKey{}, &read{h, to, o, in}))
 	next.Method, next.Body = o.Verb, http.NoBody
 	next.URL = &url.URL{Path: rt.example}
 	h.rest.ServeHTTP(w, next)
 }
 
-// readREST makes the operation's request from path, query and body.
+// readREST makes the operation's request from path, query and body. A cancellation needs no
+// body, hence no Content-Type either; a body that is there must be labelled as JSON, since
+// browsers send other types across sites without asking.
 func (h *Handler) readREST(o *op.Operation, r *http.Request, fixed map[string]string) (any, error) {
 	var body []byte
 	if r.Method == http.MethodPost {
@@ -79,6 +83,7 @@ func (h *Handler) readREST(o *op.Operation, r *http.Request, fixed map[string]st
 // may hold colons too: GET /tasks/x:cancel is a wrong verb and not a task "x:cancel".
 type routes []*route
 
+// route is one path and what its verbs mean.
 type route struct {
 	pattern []string // segments
 	example string   // a path that the generated router sends to the same place
@@ -86,6 +91,8 @@ type route struct {
 	allow   []string
 }
 
+// newRoutes groups the operations by path. A second verb of an operation (A2A §11.3.2 has
+// POST where the proto has GET) leads to the same row.
 func newRoutes(table []op.Operation) routes {
 	var all routes
 	byPath := map[string]*route{}
@@ -128,6 +135,8 @@ func (all routes) match(path string) (*route, map[string]string) {
 	return nil, nil
 }
 
+// match compares segment by segment, still escaped, so that an encoded slash or colon stays
+// within its id.
 func (rt *route) match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(rt.pattern) {
 		return nil, false

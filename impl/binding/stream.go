@@ -28,6 +28,8 @@ func (h *Handler) output(w http.ResponseWriter) output {
 	return output{w, http.NewResponseController(w), h.WriteTimeout}
 }
 
+// send writes piece by piece. An error means that the client has left or does not read;
+// there is nobody to tell.
 func (o output) send(b []byte) error {
 	for len(b) > 0 {
 		piece := b[:min(len(b), writeSize)]
@@ -40,6 +42,7 @@ func (o output) send(b []byte) error {
 	return nil
 }
 
+// flush hands what has been written to the network, and makes the connection quiet again.
 func (o output) flush() error {
 	o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
 	err := o.ctl.Flush()
@@ -67,6 +70,7 @@ func (h *Handler) write(w reply, doc []byte) {
 	header.Set("Content-Length", strconv.Itoa(len(before)+len(doc)+len(after)))
 	header.Set("X-Content-Type-Options", "nosniff")
 	out := h.output(w.ResponseWriter)
+	// One write for the usual answer; a large one is not copied just to be wrapped.
 	if len(doc) < writeSize {
 		doc, before, after = append(append(before, doc...), after...), nil, nil
 	}
@@ -107,6 +111,7 @@ func (h *Handler) follow(w reply, st *op.Stream) {
 			batch = nil // one large batch must not cost each idle subscriber its memory
 		}
 		quiet.Reset(h.KeepAlive)
+		// Waiting: for frames, for the next comment, or for the client to leave.
 		frames, more := st.From(at)
 		for len(frames) == 0 {
 			select {
@@ -121,6 +126,7 @@ func (h *Handler) follow(w reply, st *op.Stream) {
 				frames, more = st.From(at)
 			}
 		}
+		// A reader that lags behind gets what it has missed in few large writes.
 		for _, f := range frames {
 			at++
 			if f.JSON != nil {
@@ -133,12 +139,14 @@ func (h *Handler) follow(w reply, st *op.Stream) {
 	}
 }
 
-// limiter bounds how many streams are open at once.
+// limiter bounds how many streams are open at once. Each costs a connection or a part of
+// one, and a goroutine, for as long as its client likes.
 type limiter struct {
 	max  int64 // 0: no bound
 	open atomic.Int64
 }
 
+// enter takes a place if there is one; whoever got it leaves.
 func (l *limiter) enter() bool {
 	if n := l.open.Add(1); l.max > 0 && n > l.max {
 		l.open.Add(-1)

@@ -40,11 +40,13 @@ type read struct {
 
 type readKey struct{}
 
+// visit is where the generated server has brought the request to its operation.
 func (x *read) visit() error {
 	x.h.answer(x.to, x.op, x.in)
 	return nil // what went wrong has been answered
 }
 
+// from finds the request that the context carries past the generated server.
 func from(ctx context.Context) *read { return ctx.Value(readKey{}).(*read) }
 
 // strict is the generated interface. An operation that a new specification adds does not

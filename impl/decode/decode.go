@@ -64,8 +64,9 @@ func Decode(in Input, into any) error {
 	return nil
 }
 
-// Canonical returns the document as it would be written: canonical names, no nulls, no
-// unknown members. Its errors are Decode's.
+// Canonical returns the document that Decode would unmarshal: canonical names, no nulls, no
+// unknown members. Whoever stores or compares documents wants them in one spelling. Its
+// errors are Decode's.
 func Canonical(in Input) ([]byte, error) {
 	canon, bad, err := in.canonical()
 	if err == nil {
@@ -76,7 +77,8 @@ func Canonical(in Input) ([]byte, error) {
 	return canon, err
 }
 
-// Validate reports what is wrong with a document of the definition def.
+// Validate reports what is wrong with a document of the definition def, and nothing if it
+// is valid. A document that is not JSON has one violation without a field.
 func Validate(def string, doc []byte) []a2a.Violation {
 	_, err := Canonical(Input{Def: def, JSON: doc})
 	e, ok := errors.AsType[*a2a.Error](err)
@@ -90,7 +92,8 @@ func Validate(def string, doc []byte) []a2a.Violation {
 	}
 }
 
-// Invalid makes the error of parameters that break a rule.
+// Invalid makes the error of parameters that break a rule. The message names the first
+// violation, for clients that show nothing but the message; bad must not be empty.
 func Invalid(bad []a2a.Violation) *a2a.Error {
 	first := strings.TrimSpace(bad[0].Field + " " + bad[0].Description)
 	if n := len(bad) - 1; n > 0 {
@@ -101,6 +104,8 @@ func Invalid(bad []a2a.Violation) *a2a.Error {
 	return e
 }
 
+// canonical reads, merges, checks and validates, in this order: the check must see what the
+// URL says too, and a refusal of the whole request comes before complaints about details.
 func (in Input) canonical() ([]byte, []a2a.Violation, error) {
 	doc := in.JSON
 	if len(doc) == 0 {
@@ -110,6 +115,8 @@ func (in Input) canonical() ([]byte, []a2a.Violation, error) {
 		in.Depth = DefaultDepth
 	}
 	bad := slices.Clone(in.Found)
+	// Measured beforehand, so that the common, flat document costs one quick scan and
+	// only a deep one is measured again, place by place, to name the field.
 	deep := Nesting(doc) > in.Depth
 	if deep && Nesting(doc) > ParserDepth {
 		return nil, append(bad, a2a.Violation{Description: tooDeep(in.Depth)}), nil
@@ -141,6 +148,7 @@ func (in Input) canonical() ([]byte, []a2a.Violation, error) {
 func merge(canon []byte, members object, fixed map[string]string) ([]byte, []a2a.Violation) {
 	var bad []a2a.Violation
 	for _, name := range slices.Sorted(maps.Keys(fixed)) {
+		// The same value twice is harmless, and clients that always fill in the id exist.
 		value := fixed[name]
 		if old, said := members[name]; said {
 			if old != value {
@@ -164,7 +172,8 @@ func merge(canon []byte, members object, fixed map[string]string) ([]byte, []a2a
 	return canon, bad
 }
 
-// tidy sorts the violations, drops repeated ones and caps their number.
+// tidy sorts the violations, drops repeated ones and caps their number: a body of bad parts
+// would otherwise be answered with ten times its size.
 func tidy(bad []a2a.Violation) []a2a.Violation {
 	slices.SortStableFunc(bad, func(a, b a2a.Violation) int {
 		if c := comparePaths(a.Field, b.Field); c != 0 {
@@ -176,7 +185,8 @@ func tidy(bad []a2a.Violation) []a2a.Violation {
 	return bad[:min(len(bad), MaxViolations)]
 }
 
-// comparePaths orders parts[2] before parts[10].
+// comparePaths orders parts[2] before parts[10]: a person reads the list from the top, and
+// the validator's own order changes from run to run.
 func comparePaths(a, b string) int {
 	for {
 		i := 0

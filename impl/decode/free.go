@@ -45,6 +45,8 @@ func (r *reader) duplicates(v jsontext.Value) error {
 	return r.walk()
 }
 
+// walk goes through one value with r.in. Its recursion is as deep as the value, which
+// ParserDepth bounds.
 func (r *reader) walk() error {
 	t, err := r.in.ReadToken()
 	if err != nil {
@@ -86,6 +88,7 @@ func (r *reader) walk() error {
 	return err
 }
 
+// member and index extend the path of the value being read. Callers cut it back.
 func (r *reader) member(name string) {
 	if len(r.path) > 0 {
 		r.path = append(r.path, '.')
@@ -107,7 +110,8 @@ func (r *reader) index(i int) {
 func tooDeep(limit int) string { return fmt.Sprintf("is nested deeper than %d levels", limit) }
 
 // Nesting returns how many brackets enclose the innermost value of a JSON text. It
-// looks at nothing else, so it may be asked before the text is parsed.
+// looks at nothing else, so it may be asked before the text is parsed: the parser gives up
+// at its own limit with what looks like a syntax error.
 func Nesting(text []byte) int {
 	level, most := 0, 0
 	quoted := false

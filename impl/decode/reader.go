@@ -40,6 +40,7 @@ func newReader(doc []byte, depth int, deep bool) *reader {
 	return r
 }
 
+// canonical is what has been written. The encoder ends each value with a line break.
 func (r *reader) canonical() []byte { return bytes.TrimRight(r.buf.Bytes(), "\n") }
 
 // document reads the one value of the input. Its error is a JSONParseError.
@@ -59,6 +60,8 @@ func (r *reader) document(s *shape) (any, error) {
 	return nil, a2a.JSONParseError.Errorf("%s: not JSON at byte %d", a2a.JSONParseError.Message, at).Because(err)
 }
 
+// fail notes a violation at the current path. Reading goes on, so that one answer tells
+// all there is to mend.
 func (r *reader) fail(format string, args ...any) {
 	if len(r.bad) < MaxViolations {
 		r.bad = append(r.bad, a2a.Violation{Field: string(r.path), Description: fmt.Sprintf(format, args...)})
@@ -98,6 +101,8 @@ func (r *reader) value(s *shape) (any, error) {
 	return nil, r.out.WriteToken(t)
 }
 
+// object copies the members that the schema knows, under their canonical names. A null is
+// an absence (ProtoJSON), except for a Value, of which it is a value (A2A §4.1.6).
 func (r *reader) object(s *shape) (any, error) {
 	if err := r.enter(jsontext.BeginObject); err != nil {
 		return nil, err
@@ -140,6 +145,7 @@ func (r *reader) object(s *shape) (any, error) {
 	return members, r.leave(jsontext.EndObject)
 }
 
+// array copies the elements. A null among them is none: the schema says what it should be.
 func (r *reader) array(s *shape) (any, error) {
 	if err := r.enter(jsontext.BeginArray); err != nil {
 		return nil, err
@@ -185,7 +191,8 @@ func (r *reader) leave(t jsontext.Token) error {
 	return r.out.WriteToken(t)
 }
 
-// text copies a string, in the one form that its shape is written in.
+// text copies a string, in the one form that its shape is written in: Go's decoder refuses
+// base64url and missing padding, which the schema's pattern lets through.
 func (r *reader) text(s *shape, t jsontext.Token) (any, error) {
 	str := t.String()
 	switch s.kind {
@@ -210,7 +217,8 @@ func (r *reader) text(s *shape, t jsontext.Token) (any, error) {
 	return str, r.out.WriteToken(jsontext.String(str))
 }
 
-// number copies a number; an enum's number becomes its name, and 1.0 becomes 1.
+// number copies a number. The text of a number that is not an integer of the schema is
+// never changed, so that big ones keep their digits. An enum's number becomes its name, and 1.0 becomes 1.
 func (r *reader) number(s *shape, t jsontext.Token) (any, error) {
 	n, isWhole := whole(t.String())
 	if isWhole && s.kind == kindEnum {
@@ -222,6 +230,7 @@ func (r *reader) number(s *shape, t jsontext.Token) (any, error) {
 		return float64(n), r.out.WriteToken(jsontext.Int(n))
 	}
 	f, err := strconv.ParseFloat(t.String(), 64)
+	// The tree is for comparing with bounds; what is kept is the text.
 	if err != nil { // beyond a double; the validator cannot compare infinities
 		f = math.Copysign(math.MaxFloat64, f)
 	}

@@ -33,6 +33,8 @@ type shape struct {
 	names map[int64]string    // of an enum
 }
 
+// property is a member of an object; both of its spellings lead to the same one, so that
+// a duplicate is seen whichever way it is written.
 type property struct {
 	name string // the canonical spelling
 	*shape
@@ -45,6 +47,7 @@ var definitions, shapes = load()
 
 type object = map[string]any
 
+// load makes the shapes in two steps, because definitions refer to each other.
 func load() (object, map[string]*shape) {
 	var doc struct {
 		Defs object `json:"$defs"`
@@ -106,6 +109,8 @@ func (s *shape) describe(all map[string]*shape, at string, d object) {
 	}
 }
 
+// part is the shape of a schema within a schema: a reference to a definition, whose shape
+// may still have to be filled in, or one of its own.
 func part(all map[string]*shape, at string, d object) *shape {
 	if ref, ok := d["$ref"].(string); ok {
 		return all[strings.TrimPrefix(ref, refPrefix)]
@@ -115,6 +120,8 @@ func part(all map[string]*shape, at string, d object) *shape {
 	return s
 }
 
+// enumNames maps the numbers of the proto to the names. Old clients and proto libraries send
+// numbers; UNSPECIFIED has no name here, so its number is refused as its name is.
 func enumNames(at string, d object) map[int64]string {
 	names := map[int64]string{}
 	numbers, _ := d["x-enum-numbers"].([]any)
@@ -127,7 +134,8 @@ func enumNames(at string, d object) map[int64]string {
 	return names
 }
 
-// Kind is the kind of a query parameter.
+// Kind is the kind of a query parameter. A query has no types of its own, so whoever reads
+// one has to know what it is meant to be.
 type Kind uint8
 
 // The kinds of query parameters; anything else cannot travel in a query.

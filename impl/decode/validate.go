@@ -35,6 +35,7 @@ func compile() map[string]*jsonschema.Schema {
 		panic("decode: the embedded schema: " + err.Error())
 	}
 	c := jsonschema.NewCompiler()
+	// Draft 2020-12 makes formats annotations unless they are asked for.
 	c.AssertFormat = true
 	c.RegisterExtension("x-oneof", oneofMeta, oneofCompiler{})
 	if err := c.AddResource(a2a.SchemaID, bytes.NewReader(text)); err != nil {
@@ -47,6 +48,7 @@ func compile() map[string]*jsonschema.Schema {
 	return all
 }
 
+// cloneWithout leaves the shared definition as it is: shapes and messages refer to it.
 func cloneWithout(d object, key string) object {
 	out := make(object, len(d))
 	for k, v := range d {
@@ -65,6 +67,7 @@ func validate(def string, tree any) []a2a.Violation {
 	}
 	root, ok := err.(*jsonschema.ValidationError)
 	if !ok {
+		// A loop in the schema, or a tree of values that are not JSON: our mistake.
 		return []a2a.Violation{{Description: "cannot be validated"}}
 	}
 	var bad []a2a.Violation
@@ -81,7 +84,9 @@ func validate(def string, tree any) []a2a.Violation {
 	return bad
 }
 
-// explain says what one failed keyword asked for.
+// explain says what one failed keyword asked for. The validator's own messages are about
+// schemas, and their wording is not ours to promise; so the keyword's value is looked up
+// in the schema.
 func explain(e *jsonschema.ValidationError, tree any) []a2a.Violation {
 	_, pointer, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
 	keyword := pointer[strings.LastIndexByte(pointer, '/')+1:]
@@ -118,16 +123,19 @@ func explain(e *jsonschema.ValidationError, tree any) []a2a.Violation {
 	return say("has the wrong form")
 }
 
+// kindNames are the schema's types as a sentence has them.
 var kindNames = map[string]string{
 	"string": "a string", "object": "an object", "array": "an array",
 	"integer": "a whole number", "number": "a number", "boolean": "true or false", "null": "null",
 }
 
+// unit is what a length counts.
 var unit = map[string]string{
 	"minLength": "characters", "maxLength": "characters", "minItems": "elements",
 	"maxItems": "elements", "minProperties": "members", "maxProperties": "members",
 }
 
+// number writes a bound without an exponent.
 func number(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -197,9 +205,11 @@ func fieldOf(pointer string) string {
 	return string(r.path)
 }
 
+// oneofMeta is the schema of the keyword itself; the compiler checks ours against it.
 var oneofMeta = jsonschema.MustCompileString("x-oneof.json",
 	`{"properties":{"x-oneof":{"type":"object","required":["members"],"properties":{"members":{"type":"array","items":{"type":"string"}}}}}}`)
 
+// oneofCompiler reads the keyword x-oneof, which the generator writes next to each oneOf.
 type oneofCompiler struct{}
 
 func (oneofCompiler) Compile(_ jsonschema.CompilerContext, m map[string]any) (jsonschema.ExtSchema, error) {

@@ -122,6 +122,8 @@ func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, start time.Tim
 	}
 }
 
+// requestID is made here and never taken from the request: a caller could otherwise put
+// its lines among another's in the log.
 func requestID() string {
 	var b [12]byte
 	rand.Read(b[:])

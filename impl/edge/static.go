@@ -126,6 +126,8 @@ func Bearer(r *http.Request) (string, error) {
 	return strings.TrimSpace(token), nil
 }
 
+// invalid tells the client that the token is at fault (RFC 6750 §3.1), as opposed to
+// there being none.
 func invalid(cause error) error {
 	return &Unauthenticated{challenge + `, error="invalid_token"`, cause}
 }

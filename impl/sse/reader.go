@@ -94,6 +94,7 @@ func (r *Reader) Next() (Event, error) {
 			}
 		}
 	}
+	// The end came within an event; whether it is whole only its reader can tell.
 	if hasData {
 		e.ID, e.Data, e.Cut = r.id, data, true
 		return e, nil

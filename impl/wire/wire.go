@@ -109,6 +109,7 @@ func (e Errors) classify(ctx context.Context, err error) *a2a.Error {
 	return known
 }
 
+// response is a JSON-RPC response object that holds an error.
 type response struct {
 	JSONRPC string         `json:"jsonrpc"`
 	ID      jsontext.Value `json:"id"`
@@ -121,6 +122,7 @@ type rpcError struct {
 	Data    []any  `json:"data"`
 }
 
+// restBody is a google.rpc.Status as HTTP+JSON answers have it (A2A §11.6).
 type restBody struct {
 	Error restError `json:"error"`
 }
@@ -132,6 +134,7 @@ type restError struct {
 	Details []any  `json:"details"`
 }
 
+// errorInfo and badRequest are google.rpc types in their ProtoJSON form.
 type errorInfo struct {
 	Type     string            `json:"@type"`
 	Reason   string            `json:"reason"`
