@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/impl/binding"
@@ -95,13 +96,21 @@ func (a *App) handler() (http.Handler, error) {
 		return nil, err
 	}
 	return edge.Handler(edge.Options{
-		Auth: auth,
-		// The card is how a client learns which credentials to get (A2A §8.2).
-		Public:  func(r *http.Request) bool { return r.URL.Path == card.Path && !a.cfg.CardRequiresAuth },
+		Auth:    auth,
+		Public:  a.public,
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
 		Log:     a.log,
 	}, b), nil
+}
+
+// public paths need no credentials: the card is how a client learns which to get (A2A
+// §8.2), and whoever looks for it under an older name should hear that it is not there.
+func (a *App) public(r *http.Request) bool {
+	if r.URL.Path == card.Path {
+		return !a.cfg.CardRequiresAuth
+	}
+	return strings.HasPrefix(r.URL.Path, "/.well-known/")
 }
 
 // authenticator is nil where nobody is asked who they are.
