@@ -194,6 +194,11 @@ func TestBoundedAnswers(t *testing.T) {
 	if got := violations(t, Input{Def: "SendMessageRequest", JSON: []byte(doc)}, &a2a.SendMessageRequest{}); len(got[0]) > 200 {
 		t.Errorf("a violation of %d bytes", len(got[0]))
 	}
+	name := `{"` + strings.Repeat("n", 90) + `":`
+	doc = `{"x":` + strings.Repeat(name, 5000) + `{"a":1,"a":2}` + strings.Repeat("}", 5001)
+	if got := violations(t, Input{Def: "SendMessageRequest", JSON: []byte(doc)}, &a2a.SendMessageRequest{}); len(strings.Join(got, "")) > 2000 {
+		t.Errorf("%d bytes of violations", len(strings.Join(got, "")))
+	}
 	var b strings.Builder
 	for i := range 200_000 {
 		fmt.Fprintf(&b, `"k%d":0,`, i)

@@ -12,8 +12,11 @@ import (
 // may be set above it.
 const ParserDepth = 9_000
 
-// maxNameInPath bounds how much of a client's member name a violation repeats, in bytes.
-const maxNameInPath = 100
+// How much of a client's member names a violation repeats, in bytes: of one, and in all.
+const (
+	maxNameInPath = 100
+	maxPath       = 500
+)
 
 // free reads a value that the schema says nothing about: a Struct, a Value, an unknown
 // member. Duplicates are refused there too, since two readers of one request might
@@ -93,14 +96,18 @@ func (r *reader) member(name string) {
 	if len(r.path) > 0 {
 		r.path = append(r.path, '.')
 	}
-	if len(name) > maxNameInPath {
-		cut := maxNameInPath
-		for !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		name = name[:cut] + "…"
+	r.path = append(r.path, clip(name, maxNameInPath)...)
+}
+
+// clip shortens a text of more than most bytes, between two characters.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	r.path = append(r.path, name...)
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }
 
 func (r *reader) index(i int) {
