@@ -20,7 +20,7 @@ func wellKnown() object {
 			"description": "A time in UTC, ending in Z (A2A §5.6.1). Sent with milliseconds.",
 		},
 		"Struct": object{"type": "object", "description": "A JSON object with any members."},
-		"Value":  object{"description": "Any JSON value, null included."},
+		"Value":  object{"description": "Any JSON value, null included.", "type": []any{"object", "array", "string", "number", "boolean", "null"}},
 	}
 }
 
