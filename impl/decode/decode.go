@@ -52,7 +52,8 @@ func Decode(in Input, into any) error {
 	if bad = tidy(bad); len(bad) > 0 {
 		return Invalid(bad)
 	}
-	if err := json.Unmarshal(canon, into); err != nil {
+	// Duplicates have been looked for; looking again costs as much as all the rest.
+	if err := json.Unmarshal(canon, into, jsontext.AllowDuplicateNames(true)); err != nil {
 		// Validation lets nothing through that the types refuse; should it do so
 		// all the same, say where and keep the names of types to ourselves.
 		where := ""
