@@ -98,6 +98,7 @@ func (e *Engine) reserve(in Input) (*Run, error) {
 		return nil, refusal("AGENT_BUSY", "The agent runs as many turns as it can")
 	}
 	e.slots[r.key] = r
+	e.live[taskKey{in.Principal, in.TaskID}] = r
 	e.wg.Add(1)
 	return r, nil
 }

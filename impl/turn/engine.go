@@ -61,8 +61,18 @@ func New(o Options) *Engine {
 // Agent is what the driver says of its agent, with defaults filled in.
 func (e *Engine) Agent() Agent { return e.agent }
 
-// Live returns a principal's running or parked task, or nil.
+// Live returns a principal's running or parked task, or nil. A task that is just being
+// stored is waited for: whoever found it in the store finds it here.
 func (e *Engine) Live(principal, id string) *Run {
+	r := e.lookUp(principal, id)
+	if r == nil {
+		return nil
+	}
+	<-r.made
+	return e.lookUp(principal, id)
+}
+
+func (e *Engine) lookUp(principal, id string) *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.live[taskKey{principal, id}]
@@ -118,13 +128,13 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 	}
 	rec, err := r.create()
 	if err != nil {
+		e.retire(r)
 		e.release(r)
+		close(r.made)
 		e.wg.Done()
 		return Sent{}, err
 	}
-	e.mu.Lock()
-	e.live[taskKey{in.Principal, in.TaskID}] = r
-	e.mu.Unlock()
+	close(r.made)
 	r.start()
 	return Sent{Run: r, Record: rec}, nil
 }

@@ -20,6 +20,7 @@ type Run struct {
 	out      outbox
 	ctx      context.Context // of the turn
 	cancel   context.CancelFunc
+	made     chan struct{} // closed once the task is stored, or could not be
 	over     chan struct{} // closed once the end is decided: the slot is free
 	returned chan struct{} // closed once the driver's Turn has returned, or will not be called
 	stuck    chan struct{} // closed when Turn has not returned long after its context ended
@@ -45,6 +46,7 @@ func newRun(e *Engine, in Input) *Run {
 	r := &Run{
 		e: e, in: in,
 		key:      slotKey{in.Principal, in.ContextID},
+		made:     make(chan struct{}),
 		over:     make(chan struct{}),
 		returned: make(chan struct{}),
 		stuck:    make(chan struct{}),

@@ -182,19 +182,10 @@ func TestFloodIsWhole(t *testing.T) {
 	}
 }
 
-func TestCancelStopsTheAgent(t *testing.T) {
-	b := bench(t, turn.Options{})
-	for _, send := range []string{"silent", "slow 3600000", "ask?", "auth", "tck-cancel", "tck-long-running", "chunks 100000 1000", "ignore-cancel 1"} {
-		in := drivertest.Text(send)
-		in.ContextID = send
-		s := b.Send(in)
-		if _, err := b.Engine.Cancel(t.Context(), "alice", s.Record.ID); err != nil {
-			t.Errorf("%s: %v", send, err)
-		}
-		next := drivertest.Text("next") // runs once the cancelled turn has returned
-		next.ContextID = send
-		if got := drivertest.Answered(b.Await(b.Send(next))); got != "next" {
-			t.Errorf("after %s: %q", send, got)
-		}
-	}
+func TestTheDriverSuite(t *testing.T) {
+	drivertest.Suite(t, func(t *testing.T) turn.Driver {
+		d := New(Options{Logger: slog.New(slog.DiscardHandler)})
+		t.Cleanup(d.Close)
+		return d
+	})
 }
