@@ -133,14 +133,15 @@ func (b *Bus) listeners(eventType string) int {
 }
 
 // Emit calls the handlers of e. A handler that panics does not keep the others from
-// being called; the panics are logged, and returned as one error.
+// being called; the panics are logged, and those of handlers of this type of event are
+// returned as one error.
 func (b *Bus) Emit(e event.Event) error {
 	var errs []error
 	for _, s := range *b.subs.Load() {
 		if s.before || s.gone.Load() || (s.eventType != "" && s.eventType != e.EventType()) {
 			continue
 		}
-		if err := b.call(e, func() { s.handle(e) }); err != nil {
+		if err := b.call(e, func() { s.handle(e) }); err != nil && s.eventType != "" {
 			errs = append(errs, err)
 		}
 	}
