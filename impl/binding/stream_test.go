@@ -152,9 +152,9 @@ func TestKeepAliveComesBetweenFrames(t *testing.T) {
 // A deadline that outlived its write would cut a quiet stream, and the next response of
 // the connection.
 func TestAnswersOutliveTheTimeouts(t *testing.T) {
-	s := serve(t, Options{WriteTimeout: 150 * time.Millisecond}, edge.Limits{ReadHeader: 150 * time.Millisecond, ReadBody: 150 * time.Millisecond})
+	s := serve(t, Options{WriteTimeout: 250 * time.Millisecond}, edge.Limits{ReadHeader: 250 * time.Millisecond, ReadBody: 250 * time.Millisecond})
 	s.fake.task = func(string) ([]byte, error) {
-		time.Sleep(400 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
 		return []byte(`{"id":"t"}`), nil
 	}
 	for name, client := range map[string]*http.Client{"HTTP/1.1": s.Client(), "h2c": s.h2} {
@@ -169,7 +169,7 @@ func TestAnswersOutliveTheTimeouts(t *testing.T) {
 			}
 			defer res.Body.Close()
 			if strings.HasSuffix(path, ":subscribe") {
-				time.AfterFunc(400*time.Millisecond, func() { log.add(op.Frame{JSON: []byte(`2`), Last: true}) })
+				time.AfterFunc(600*time.Millisecond, func() { log.add(op.Frame{JSON: []byte(`2`), Last: true}) })
 			}
 			b, err := io.ReadAll(res.Body)
 			if err != nil {

@@ -229,7 +229,7 @@ func TestPanics(t *testing.T) {
 }
 
 func TestServerLimits(t *testing.T) {
-	srv, _ := start(t, Options{}, Limits{ReadHeader: 50 * time.Millisecond, HeaderBytes: 8 << 10}, whoami)
+	srv, _ := start(t, Options{}, Limits{HeaderBytes: 8 << 10}, whoami)
 	req, _ := http.NewRequest("GET", srv.URL, nil)
 	req.Header.Set("X-Big", strings.Repeat("x", 32<<10))
 	res, err := srv.Client().Do(req)
@@ -240,6 +240,7 @@ func TestServerLimits(t *testing.T) {
 	if res.StatusCode != 431 {
 		t.Errorf("a large header: %d", res.StatusCode)
 	}
+	srv, _ = start(t, Options{}, Limits{ReadHeader: 50 * time.Millisecond}, whoami)
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
