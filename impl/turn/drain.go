@@ -36,7 +36,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 		break
 	}
 	e.each(stopAsk{"The server stopped while the task was running"})
-	if err := e.settled(ctx, finished); err == nil {
+	defer e.stop()
+	if e.settled(finished) {
 		return nil
 	}
 	e.stop()
@@ -48,20 +49,24 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// settled waits for the goroutines while ctx lasts. Those that only wait for the store
-// to recover are not worth waiting for.
-func (e *Engine) settled(ctx context.Context, finished <-chan struct{}) error {
+// stopNotice is how long agents have to obey a cancel.request before their turns'
+// contexts end.
+const stopNotice = 500 * time.Millisecond
+
+// settled gives the turns a moment to return by themselves. Goroutines that wait for
+// the store to recover are not worth that: the next opening settles their tasks.
+func (e *Engine) settled(finished <-chan struct{}) bool {
 	e.mu.Lock()
 	failing := e.failing
 	e.mu.Unlock()
 	if failing > 0 {
-		return errors.New("the store is failing")
+		return false
 	}
 	select {
 	case <-finished:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		return true
+	case <-time.After(stopNotice):
+		return false
 	}
 }
 

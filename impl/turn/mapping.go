@@ -124,7 +124,7 @@ func (b *batch) turnStart(e event.TurnStart) {
 
 // turnRejected ends a task whose input the agent declines, a veto included (decision 19).
 func (b *batch) turnRejected(e event.TurnRejected) {
-	reason := e.Reason
+	reason, _ := cut(clean(e.Reason), maxReason)
 	if reason == "" {
 		reason = "The agent declined the message"
 	}
