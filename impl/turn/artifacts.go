@@ -102,13 +102,7 @@ func (b *batch) agentArtifact(e event.Artifact) {
 // its later chunks leave no gap; what is left out altogether is counted.
 func (b *batch) extra(a *a2a.Artifact, more, last bool) {
 	m := &b.r.mapping
-	size := 0
-	for _, p := range a.Parts {
-		size += len(p.Raw) + len(p.Data)
-		if p.Text != nil {
-			size += len(*p.Text)
-		}
-	}
+	size := partBytes(a.Parts)
 	limit := b.r.e.Artifacts.MaxTaskBytes
 	switch {
 	case more && m.cutOff[a.ArtifactID]:

@@ -100,6 +100,24 @@ func TestWaitersWhenTheJournalFails(t *testing.T) {
 	}
 }
 
+// TestAWriteThatTookEffectAfterAll does not leave the engine waiting for the store.
+func TestAWriteThatTookEffectAfterAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newMemory()
+		j.lieAt = 2
+		e := engine(t, Options{Journal: j, Driver: &script{turn: func(context.Context, Input, *Line) error { return nil }}})
+		s := send(t, e, ask("go"))
+		if _, err := s.Run.Await(t.Context(), s.From); detail(err) != "InternalError " {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		if e.Live("alice", s.Record.ID) != nil || j.get(s.Record.ID).State != a2a.TaskStateFailed {
+			t.Error("the task is still live")
+		}
+		await(t, send(t, e, ask("go")))
+	})
+}
+
 // TestADriverThatFails: the client learns that the agent failed, and not how.
 func TestADriverThatFails(t *testing.T) {
 	for name, c := range map[string]struct {

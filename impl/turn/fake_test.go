@@ -25,6 +25,7 @@ type memory struct {
 	claims  map[string]Change
 	appends int
 	failAt  map[int]bool // which Append fails, counted from 1
+	lieAt   int          // this Append stores and says that it has not
 	down    bool         // all fail
 }
 
@@ -34,12 +35,15 @@ func newMemory() *memory {
 	return &memory{tasks: map[string]Record{}, seqs: map[string]int{}, claims: map[string]Change{}, failAt: map[int]bool{}}
 }
 
-func (m *memory) Append(changes []Change) error {
+func (m *memory) Append(changes []Change) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.appends++
 	if m.down || m.failAt[m.appends] {
 		return errDisk
+	}
+	if m.lieAt == m.appends { // stored, and reported as failed
+		defer func() { err = errDisk }()
 	}
 	if len(changes) == 0 {
 		panic("empty write")
@@ -64,6 +68,9 @@ func (m *memory) Append(changes []Change) error {
 			}
 			r = Record{ID: c.Task, ContextID: c.Context, State: c.State, Status: c.Doc}
 		case StatusChanged:
+			if r.State.Terminal() {
+				return ErrEnded
+			}
 			if !r.State.CanBecome(c.State) {
 				panic(fmt.Sprintf("%s after %s", c.State, r.State))
 			}

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"errors"
 	"time"
 
 	"a2aserve/gen/a2a"
@@ -32,11 +33,15 @@ type Change struct {
 	Doc        []byte
 }
 
+// ErrEnded says that a task cannot change any more.
+var ErrEnded = errors.New("there is no such task, or it has ended")
+
 // Journal makes changes durable before they are told to anybody.
 type Journal interface {
 	// Append stores all changes or none; when it returns nil they are as durable
 	// as the store is configured to be. All belong to one task. It takes no
-	// context: a queued write cannot be taken back.
+	// context: a queued write cannot be taken back. The error wraps ErrEnded
+	// where no attempt can succeed, because the task has ended or is gone.
 	Append(changes []Change) error
 
 	// Claim binds a one-session agent's session to a context of a principal, if

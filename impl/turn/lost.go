@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"errors"
 	"time"
 
 	"a2aserve/gen/a2a"
@@ -18,6 +19,7 @@ func (r *Run) lost(b *batch, cause error) {
 	r.e.changed()
 	r.e.mu.Unlock()
 	r.e.release(r)
+	r.task.statuses = b.statuses // in case the write took effect after all
 	r.log.abandon()
 	stop := &batch{r: r}
 	stop.stopAgent("the task could not be stored")
@@ -62,7 +64,8 @@ func (r *Run) settleLate() {
 		}
 		b := &batch{r: r, taskState: r.task}
 		b.status(a2a.TaskStateFailed, r.say("A change of the task could not be stored"))
-		if err := r.e.Journal.Append(b.changes); err != nil {
+		// ErrEnded: a write that was reported as failed took effect after all.
+		if err := r.e.Journal.Append(b.changes); err != nil && !errors.Is(err, ErrEnded) {
 			r.e.Logger.Warn("the store still does not accept changes", "task", r.in.TaskID, "error", err)
 			continue
 		}

@@ -3,12 +3,17 @@ package turn
 import (
 	"sync"
 
+	"a2aserve/gen/a2a"
 	"a2aserve/gen/event"
 )
 
-// queueRoom bounds the agent's events that wait for the owner; what the server itself
-// asks of the owner always finds room.
-const queueRoom = 256
+// The agent's events that wait for the owner are bounded in number and in bytes, though
+// one event of any size fits an empty queue. What the server itself asks of the owner
+// always finds room.
+const (
+	queueRoom  = 256
+	queueBytes = 4 << 20
+)
 
 // queue brings events and requests to a run's owner, in order.
 type queue struct {
@@ -17,6 +22,7 @@ type queue struct {
 	mu     sync.Mutex    // guards what follows
 	items  []any         // event.Event from the agent, or a request of this package
 	agent  int           // how many of items are the agent's
+	bytes  int           // what those hold, roughly
 	room   chan struct{} // closed, and replaced, when items are taken
 	closed bool
 }
@@ -28,14 +34,16 @@ func (q *queue) init() {
 
 // emit adds an agent's event, waiting for room. It reports whether the run will see it.
 func (q *queue) emit(e event.Event) bool {
+	size := weight(e)
 	for {
 		q.mu.Lock()
 		if q.closed {
 			q.mu.Unlock()
 			return false
 		}
-		if q.agent < queueRoom {
+		if q.agent < queueRoom && (q.agent == 0 || q.bytes+size <= queueBytes) {
 			q.agent++
+			q.bytes += size
 			q.items = append(q.items, e)
 			q.mu.Unlock()
 			q.signal()
@@ -72,7 +80,7 @@ func (q *queue) take() []any {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
-	q.items, q.agent = nil, 0
+	q.items, q.agent, q.bytes = nil, 0, 0
 	close(q.room)
 	q.room = make(chan struct{})
 	return items
@@ -89,4 +97,32 @@ func (q *queue) close() []any {
 	}
 	q.items = nil
 	return items
+}
+
+// weight is roughly how many bytes an event holds, of the kinds that can be large.
+func weight(e event.Event) int {
+	switch e := e.(type) {
+	case event.OutputDelta:
+		return len(e.Text)
+	case event.Output:
+		return len(e.Content) + partBytes(e.Parts)
+	case event.LLMResponse:
+		return len(e.Content)
+	case event.ToolResult:
+		return len(e.Output) + len(e.Error) + len(e.Structured)
+	case event.Artifact:
+		return partBytes(e.Artifact.Parts)
+	}
+	return 0
+}
+
+func partBytes(parts []a2a.Part) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.Raw) + len(p.Data)
+		if p.Text != nil {
+			n += len(*p.Text)
+		}
+	}
+	return n
 }
