@@ -112,7 +112,7 @@ func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
 			ID: b.task, State: codes[last.State], StatusTS: last.At.UnixMilli(), Status: last.Doc, Steps: b.steps,
 		})
 		if absent(err) {
-			return errors.New("there is no such task, or it has ended")
+			return turn.ErrEnded
 		}
 		if err != nil {
 			return err
