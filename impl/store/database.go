@@ -246,6 +246,10 @@ func upgrade(ctx context.Context, path string, check bool) (err error) {
 			return err
 		}
 	}
+	// A file that a tool has put back into another journal mode serves as well.
+	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
+		return refusal(path, err)
+	}
 	provider, err := migrations(pool)
 	if err != nil {
 		return refusal(path, err)

@@ -174,6 +174,7 @@ func (s *Store) sweep(ctx context.Context, principal string) error {
 
 func (s *Store) expireOnce(ctx context.Context, principal string) (n int, err error) {
 	err = s.read(ctx, func(h *handle) error {
+		ctx := context.WithoutCancel(ctx)
 		ids, err := h.View(principal).Expired(ctx, db.ExpiredParams{Cutoff: time.Now().Add(-s.opts.TTL).UnixMilli(), N: 1})
 		n = len(ids)
 		return err

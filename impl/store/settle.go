@@ -55,6 +55,7 @@ func (s *Store) SettleOrphans(ctx context.Context, status func(taskID, contextID
 // returns how many principals it is done with; one that has more is not done.
 func (s *Store) orphans(ctx context.Context, principals []string, found *[]orphan) (done int, err error) {
 	err = s.read(ctx, func(h *handle) error {
+		ctx := context.WithoutCancel(ctx) // between pages is soon enough to stop
 		for _, p := range principals {
 			room := settleAtOnce - len(*found)
 			if room == 0 {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"strings"
 )
 
 // ErrToken is a page token that was not made here for this principal and these filters.
@@ -31,7 +32,10 @@ func (v View) ParseToken(f Filter, token string) (Cursor, error) {
 	if len(token) > base64.RawURLEncoding.EncodedLen(1+8+maxTokenID+tokenMAC) {
 		return Cursor{}, ErrToken
 	}
-	// Strict: one cursor has one token, so that no bits are left to play with.
+	// Strict, and without the line breaks that decoding skips: one cursor has one token.
+	if strings.ContainsAny(token, "\r\n") {
+		return Cursor{}, ErrToken
+	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 1+8+tokenMAC || b[0] != tokenVersion {
 		return Cursor{}, ErrToken
