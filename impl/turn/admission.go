@@ -37,6 +37,8 @@ func (e *Engine) claim(in Input) error {
 	return nil
 }
 
+// refusal is an UnsupportedOperationError that says more precisely, in its detail, why
+// (decisions 15 to 18).
 func refusal(detail, format string, args ...any) *a2a.Error {
 	return a2a.UnsupportedOperationError.Errorf(format, args...).With("detail", detail)
 }
@@ -70,6 +72,7 @@ func (e *Engine) direct(ctx context.Context, in Input) (m *a2a.Message, err erro
 	if answer.MessageID == "" {
 		answer.MessageID = e.NewID()
 	}
+	// An answer without a task invents no ids: the context is the client's or none.
 	answer.Role, answer.TaskID, answer.ContextID = a2a.RoleAgent, "", in.ContextID
 	if err := checkParts(answer.Parts); err != nil {
 		return nil, a2a.InvalidAgentResponseError.Errorf("The agent's answer is not valid").Because(err)
@@ -82,6 +85,7 @@ func (e *Engine) direct(ctx context.Context, in Input) (m *a2a.Message, err erro
 // cancelling does not open a way around the bound.
 func (e *Engine) reserve(in Input) (*Run, error) {
 	r := newRun(e, in)
+	// One lock for all three questions: of two sends at once, one takes the slot.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.draining {

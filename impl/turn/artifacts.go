@@ -18,6 +18,7 @@ func (b *batch) toolResult(e event.ToolResult) {
 	}
 	limit := b.r.e.Artifacts.MaxToolOutputBytes
 	text, shortened := e.Output, false
+	// What failed is told by the metadata; the text is whatever there is to read.
 	if e.Error != "" && text == "" {
 		text = e.Error
 	}

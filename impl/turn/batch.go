@@ -33,6 +33,7 @@ func (b *batch) stamp() {
 	}
 }
 
+// change adds one change, with the ids that all of them carry.
 func (b *batch) change(c Change) {
 	c.Principal, c.Task, c.Context = b.r.in.Principal, b.rec.ID, b.rec.ContextID
 	b.changes = append(b.changes, c)
@@ -62,6 +63,7 @@ func (b *batch) status(to a2a.TaskState, msg *a2a.Message) {
 	b.frame(statusFrame(&b.rec, doc), to.Terminal() || to.Interrupted(), b.end)
 }
 
+// frame adds one encoded StreamResponse.
 func (b *batch) frame(doc []byte, stops, last bool) {
 	b.frames = append(b.frames, op.Frame{JSON: doc, Stops: stops, Last: last})
 }

@@ -22,6 +22,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}()
 	for {
 		e.mu.Lock()
+		// Tasks whose end waits for the store to recover are not waited for.
 		quiet := len(e.live) == e.failing && len(e.slots) == 0
 		idle := e.idle
 		e.mu.Unlock()
@@ -70,6 +71,8 @@ func (e *Engine) settled(finished <-chan struct{}) bool {
 	}
 }
 
+// each puts a request to every run whose end is not decided. A run that is being made
+// finds it when its owner starts.
 func (e *Engine) each(request any) {
 	e.mu.Lock()
 	runs := make([]*Run, 0, len(e.slots))

@@ -72,6 +72,7 @@ func (e *Engine) Live(principal, id string) *Run {
 	return e.lookUp(principal, id)
 }
 
+// lookUp reads the table; the run it finds may still be on its way to the store.
 func (e *Engine) lookUp(principal, id string) *Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,6 +107,7 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 	if err := e.checkModes(in); err != nil {
 		return Sent{}, err
 	}
+	// The context is judged before the slot: that refusal is for good, a busy slot passes.
 	if e.agent.SessionID != "" {
 		if in.ContextID == "" {
 			in.ContextID = e.agent.SessionID
@@ -117,6 +119,7 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 	if m, err := e.direct(ctx, in); m != nil || err != nil {
 		return Sent{Message: m}, err
 	}
+	// Client-made task ids are not taken (A2A §3.4.2); client-made contexts are, as they are.
 	in.TaskID = e.NewID()
 	if in.ContextID == "" {
 		in.ContextID = e.NewID()

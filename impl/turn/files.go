@@ -154,6 +154,7 @@ func filePiece(name string) string {
 	return plain + "-" + hashed(name)
 }
 
+// hashed is a short name for any text.
 func hashed(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:6])

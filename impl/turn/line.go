@@ -49,6 +49,7 @@ func (o *outbox) add(es ...event.Event) {
 	o.signal()
 }
 
+// close lets next return false once the rest has been read.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,6 +67,7 @@ func (o *outbox) signal() {
 	}
 }
 
+// next waits for an entry, and gives what is there even after ctx has ended.
 func (o *outbox) next(ctx context.Context) (event.Event, bool) {
 	for {
 		o.mu.Lock()

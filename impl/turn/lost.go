@@ -39,6 +39,7 @@ func (r *Run) lost(b *batch, cause error) {
 	}()
 }
 
+// refuseWith answers a request that nobody will decide any more.
 func refuseWith(it any, err error) {
 	switch it := it.(type) {
 	case cancelAsk:
@@ -48,6 +49,7 @@ func refuseWith(it any, err error) {
 	}
 }
 
+// The pauses between attempts double from the first to the last.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 5 * time.Second

@@ -29,6 +29,7 @@ func (e *Engine) checkModes(in Input) error {
 			}
 		}
 	}
+	// Without a list the client takes anything; an agent without one may write anything.
 	if len(in.AcceptedOutputModes) == 0 || len(e.agent.OutputModes) == 0 {
 		return nil
 	}
@@ -84,6 +85,8 @@ func accepts(modes []string, mediaType string) bool {
 	return false
 }
 
+// bareType is a media type in lower case, without parameters; of what is none, the
+// best guess.
 func bareType(s string) string {
 	if t, _, err := mime.ParseMediaType(s); err == nil {
 		return t
@@ -117,6 +120,7 @@ func checkParts(parts []a2a.Part) error {
 	return nil
 }
 
+// checkObject says what is wrong with metadata that an agent made.
 func checkObject(v a2a.Struct) error {
 	if v != nil && (!v.IsValid() || v.Kind() != '{') {
 		return errors.New("is not a JSON object")

@@ -61,6 +61,7 @@ const (
 	defaultMaxLogBytes = 32 << 20
 )
 
+// fill puts defaults in place of zero values.
 func (o *Options) fill() {
 	if o.Logger == nil {
 		o.Logger = slog.Default()

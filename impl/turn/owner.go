@@ -41,6 +41,8 @@ func (r *Run) step(items []any) bool {
 	}
 	b.expire(time.Now())
 	b.settle()
+	// Before the write, not after it: readers of the store may see the end as soon as it is
+	// there and send again; the next task's rows queue up behind it.
 	if b.end {
 		r.e.release(r)
 	}
@@ -53,6 +55,8 @@ func (r *Run) step(items []any) bool {
 		r.task = b.taskState
 		r.log.publish(b.rec, b.frames, b.end)
 	}
+	// The agent is told only what is stored. An answer that were lost with the server
+	// would otherwise have been acted upon.
 	r.out.add(b.tells...)
 	if b.end {
 		r.e.retire(r)
@@ -109,6 +113,7 @@ func refuseLate(it any) {
 	}
 }
 
+// notCancelable answers a cancellation that came too late (decision 14).
 func notCancelable() *a2a.Error {
 	return a2a.TaskNotCancelableError.Errorf("The task has already ended")
 }
@@ -152,6 +157,8 @@ func (r *Run) turn() {
 	r.q.put(end)
 }
 
+// callDriver runs the turn, and says how a task ends whose agent has not ended it. What
+// went wrong is logged; clients read the reason.
 func (r *Run) callDriver() (end turnReturned) {
 	end.reason = "The agent ended the turn without an answer"
 	defer func() {

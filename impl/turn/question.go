@@ -22,6 +22,7 @@ type question struct {
 	deadline time.Time // zero: none
 }
 
+// state is the one in which a task waits for this question.
 func (q question) state() a2a.TaskState {
 	if q.auth {
 		return a2a.TaskStateAuthRequired
@@ -111,6 +112,8 @@ type questionNote struct {
 	Default   string         `json:"nexus.hitl.defaultChoiceId,omitzero"`
 }
 
+// park opens a question. Its words go into the status and into the history, once each;
+// they are no artifact, since a question is not output (A2A §3.7).
 func (b *batch) park(q question, text string, note questionNote) {
 	if q.id == "" {
 		b.invalid("a question without an id", nil)
@@ -143,6 +146,7 @@ func (b *batch) park(q question, text string, note questionNote) {
 	b.status(q.state(), q.message)
 }
 
+// findQuestion returns an open question and its place, or -1.
 func (r *Run) findQuestion(id string) (int, *question) {
 	for i := range r.questions {
 		if r.questions[i].id == id {
@@ -155,6 +159,7 @@ func (r *Run) findQuestion(id string) (int, *question) {
 // close takes a question away. The task works again, or goes on waiting for the newest
 // of the others.
 func (b *batch) close(i int) {
+	// A copy: the list is ranged over by whoever calls this.
 	rest := make([]question, 0, len(b.r.questions))
 	rest = append(append(rest, b.r.questions[:i]...), b.r.questions[i+1:]...)
 	b.r.questions = rest
@@ -181,6 +186,8 @@ func (b *batch) hitlResponded(e event.HITLResponded) { b.closeByID(e.RequestID) 
 // hitlCancelled: the agent takes its question back.
 func (b *batch) hitlCancelled(e event.HITLCancel) { b.closeByID(e.RequestID) }
 
+// closeByID closes a question if it is open. The echo of an answer that we gave finds it
+// closed already.
 func (b *batch) closeByID(id string) {
 	if i, _ := b.r.findQuestion(id); i >= 0 {
 		b.close(i)
@@ -262,6 +269,7 @@ func (r *Run) match(msg a2a.Message, text string) (at int, choice string, err er
 	return at, "", nil
 }
 
+// same compares an answer with an option, without case and surrounding space.
 func same(said, option string) bool { return strings.EqualFold(said, strings.TrimSpace(option)) }
 
 // messageText joins the text parts of a message.

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/event"
+	"a2aserve/gen/op"
 )
 
 // TestJoiningMidTurn: the snapshot and what follows it are the whole answer, however the
@@ -203,5 +205,37 @@ func TestASnapshotIsNotALiveObject(t *testing.T) {
 		}
 		wg.Wait()
 		await(t, s)
+	}
+}
+
+// TestManyReaders: a thousand follow one task, and each sees every frame, in order.
+func TestManyReaders(t *testing.T) {
+	goOn := make(chan struct{})
+	e := engine(t, Options{Driver: &script{turn: func(_ context.Context, _ Input, l *Line) error {
+		says(l, start)
+		<-goOn
+		for i := range 100 {
+			l.Emit(artifactEvent("a", strconv.Itoa(i), i > 0, i == 99))
+		}
+		says(l, end)
+		return nil
+	}}})
+	s := send(t, e, ask("go"))
+	var wg sync.WaitGroup
+	got := make([][]op.Frame, 1000)
+	for i := range got {
+		wg.Go(func() { got[i] = all(s.Run.Follow()) })
+	}
+	close(goOn)
+	wg.Wait()
+	want := words(t, got[0])
+	if len(want) != 103 || want[102] != "COMPLETED" {
+		t.Fatalf("%q", want)
+	}
+	for _, frames := range got {
+		same := slices.EqualFunc(frames, got[0], func(a, b op.Frame) bool { return &a.JSON[0] == &b.JSON[0] })
+		if !same { // encoded once, shared by all
+			t.Fatalf("another reader saw %q", words(t, frames))
+		}
 	}
 }

@@ -39,6 +39,7 @@ func (r Record) JSON(history *int32, artifacts bool) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// appendMember writes "name":"value". Ids may hold any characters that clients chose.
 func appendMember(b []byte, name, value string) []byte {
 	b = append(append(append(b, '"'), name...), `":`...)
 	out, err := jsontext.AppendQuote(b, value)
@@ -97,6 +98,7 @@ func mergeArtifacts(docs []ArtifactDoc) ([][]byte, error) {
 func mergeChunks(chunks [][]byte) ([]byte, error) {
 	var whole a2a.Artifact
 	var text []string // the open plain text at the end of whole.Parts
+	// Joining once per run of chunks keeps a long answer from being copied per chunk.
 	settle := func() {
 		if len(text) > 1 {
 			s := strings.Join(text, "")
@@ -136,6 +138,7 @@ func mergeChunks(chunks [][]byte) ([]byte, error) {
 	return json.Marshal(&whole)
 }
 
+// plainText reports whether joining a part's text to another's loses nothing.
 func plainText(p a2a.Part) bool {
 	return p.Text != nil && p.Metadata == nil && p.Filename == "" && p.MediaType == ""
 }
@@ -171,12 +174,15 @@ func mergeHead(whole *a2a.Artifact, chunk a2a.Artifact) error {
 	return err
 }
 
-// frames, each encoded by putting documents together
+// The frames, each put together from documents that are encoded already. Members that
+// are false stay out, as ProtoJSON has it.
 
+// taskFrame is the StreamResponse that opens a stream (A2A §3.1.2).
 func taskFrame(task []byte) []byte {
 	return append(append([]byte(`{"task":`), task...), '}')
 }
 
+// statusFrame is a TaskStatusUpdateEvent (A2A §4.2.1).
 func statusFrame(r *Record, status []byte) []byte {
 	b := appendMember([]byte(`{"statusUpdate":{`), "taskId", r.ID)
 	b = appendMember(append(b, ','), "contextId", r.ContextID)
@@ -184,6 +190,7 @@ func statusFrame(r *Record, status []byte) []byte {
 	return append(b, "}}"...)
 }
 
+// artifactFrame is a TaskArtifactUpdateEvent (A2A §4.2.2); more is its append.
 func artifactFrame(r *Record, artifact []byte, more, last bool) []byte {
 	b := appendMember([]byte(`{"artifactUpdate":{`), "taskId", r.ID)
 	b = appendMember(append(b, ','), "contextId", r.ContextID)

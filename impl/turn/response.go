@@ -110,6 +110,7 @@ func (b *batch) answerText(text string) {
 		return
 	}
 	said := s.said.String()
+	// A gate may have changed the text after its pieces went out: the gated one counts.
 	if s.closed || !strings.HasPrefix(text, said) {
 		*s = response{id: s.id}
 		b.addText(text)
@@ -157,6 +158,8 @@ func (b *batch) answerParts(parts []a2a.Part) {
 	b.responseChunk(fit(parts, b.r.modes), false, true)
 }
 
+// responseChunk publishes a piece of the answer. The schema that the model was given goes
+// with the last: only then is it known to be the last request's.
 func (b *batch) responseChunk(parts []a2a.Part, more, last bool) {
 	m := &b.r.mapping
 	a := a2a.Artifact{ArtifactID: m.response.id, Parts: parts}
@@ -211,6 +214,7 @@ func fit(parts []a2a.Part, modes []string) []a2a.Part {
 	return out
 }
 
+// fileLabel names a file in a note.
 func fileLabel(p a2a.Part) string {
 	label := "a file"
 	if p.Filename != "" {

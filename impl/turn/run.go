@@ -42,6 +42,8 @@ type taskState struct {
 	statuses, messages, artifacts int       // next Seq of each kind
 }
 
+// newRun makes a run that nobody else knows yet. An agent with one session has one slot,
+// whoever asks and in whatever context.
 func newRun(e *Engine, in Input) *Run {
 	r := &Run{
 		e: e, in: in,
@@ -76,6 +78,7 @@ func (r *Run) create() (Record, error) {
 	}
 	r.task = b.taskState
 	r.log.init(r.task.rec)
+	// The first frame is the task itself, with the message that began it (A2A §3.1.2).
 	task, err := r.task.rec.JSON(nil, true)
 	if err != nil {
 		return Record{}, err
@@ -126,6 +129,8 @@ func (r *Run) Join() (*op.Stream, error) {
 // index from on. It returns InternalError when the task's changes could not be stored,
 // and ctx's error when ctx ends first; the turn goes on then.
 func (r *Run) Await(ctx context.Context, from int) (Record, error) {
+	// The log is read rather than the record watched: a task that was interrupted and went
+	// on again before this goroutine ran has still been interrupted.
 	for i := from; ; {
 		frames, wake := r.log.From(i)
 		for _, f := range frames {

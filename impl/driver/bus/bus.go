@@ -91,6 +91,7 @@ func (b *Bus) Before(eventType string, h func(*Proposal), opts ...Option) (unsub
 	return b.add(&subscription{eventType: eventType, before: true, judge: h}, opts)
 }
 
+// add replaces the list by one that has s in its place. Emissions under way keep theirs.
 func (b *Bus) add(s *subscription, opts []Option) func() {
 	for _, o := range opts {
 		o(s)
@@ -166,6 +167,7 @@ func (b *Bus) Propose(e event.Event) (reason string, vetoed bool) {
 	return "", false
 }
 
+// call runs a handler and turns its panic into an error.
 func (b *Bus) call(e event.Event, f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

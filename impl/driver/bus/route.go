@@ -91,6 +91,7 @@ func (d *Driver) bind(e event.TurnStart) *active {
 			found = t
 		}
 	}
+	// A late start of a turn that was cancelled must not bind to the next one.
 	if found == nil || found.begun {
 		return nil
 	}
@@ -101,6 +102,8 @@ func (d *Driver) bind(e event.TurnStart) *active {
 	return found
 }
 
+// asks remembers whose question it is, since an answer on the bus names no turn. d.mu is
+// held.
 func (d *Driver) asks(t *active, requestID string) *active {
 	if t != nil && requestID != "" {
 		d.byAsk[requestID] = t

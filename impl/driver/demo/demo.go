@@ -116,6 +116,7 @@ func (a *agent) perform(in event.Input) {
 		delete(a.stage, in.TaskID)
 		a.mu.Unlock()
 	}()
+	// From here on the act can be found: the driver tells the agent nothing before it.
 	p.emit(event.TurnStart{TurnID: p.turn, TaskID: in.TaskID})
 	name, rest := script(in)
 	scripts[name](p, rest)
@@ -127,18 +128,22 @@ func (a *agent) perform(in event.Input) {
 	}
 }
 
+// act finds the turn of a task that is being played.
 func (a *agent) act(taskID string) *act {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stage[taskID]
 }
 
+// cancelled lets the turn stop at the next place where it looks.
 func (a *agent) cancelled(e event.CancelRequest) {
 	if p := a.act(e.TaskID); p != nil {
 		p.once.Do(func() { close(p.cancelled) })
 	}
 }
 
+// answered hands an answer to the act that waits for it. Question ids begin with the
+// task's, so that an answer finds its act whoever gives it.
 func (a *agent) answered(e event.HITLResponded) {
 	taskID, _, _ := strings.Cut(e.RequestID, "/")
 	if p := a.act(taskID); p != nil {
@@ -149,6 +154,7 @@ func (a *agent) answered(e event.HITLResponded) {
 	}
 }
 
+// retracted ends the wait of an act whose question was taken back.
 func (a *agent) retracted(e event.HITLCancel) {
 	a.answered(event.HITLResponded{RequestID: e.RequestID, Cancelled: true, CancelReason: e.Reason})
 }

@@ -86,6 +86,7 @@ func (p *act) echo(rest string) {
 	p.emit(event.Output{TurnID: p.turn, Role: "assistant", Parts: parts})
 }
 
+// plain reports whether a part is text and nothing else.
 func plain(p a2a.Part) bool {
 	return p.Text != nil && p.MediaType == "" && p.Filename == "" && p.Metadata == nil
 }
@@ -102,8 +103,10 @@ func (p *act) number(rest, usage string, most int) (n int, after string, ok bool
 	return n, after, true
 }
 
+// longest is an hour, in milliseconds: the most that a command waits.
 const longest = int(time.Hour / time.Millisecond)
 
+// slow waits, then echoes what stands after the number.
 func (p *act) slow(rest string) {
 	n, after, ok := p.number(rest, "slow N [TEXT], N milliseconds", longest)
 	if ok && p.sleep(time.Duration(n)*time.Millisecond) {
@@ -136,6 +139,7 @@ func (p *act) chunks(rest string) {
 	}
 }
 
+// artifacts publishes several artifacts and no answer besides.
 func (p *act) artifacts(rest string) {
 	n, _, ok := p.number(rest, "artifacts N", 10_000)
 	for i := 1; ok && i <= n && !p.stopped(); i++ {
@@ -150,6 +154,7 @@ func (p *act) artifact(id string, parts ...a2a.Part) {
 
 func text(s string) a2a.Part { return a2a.Part{Text: &s} }
 
+// tool plays one call of a tool, then answers.
 func (p *act) tool(rest string) {
 	name, output := first(rest)
 	if name == "" {
@@ -168,6 +173,7 @@ func (p *act) call(r event.ToolResult) {
 	p.emit(r)
 }
 
+// bigTool shows how a long tool result is cut.
 func (p *act) bigTool(rest string) {
 	n, _, ok := p.number(rest, "bigtool N, N bytes", 64<<20)
 	if !ok {
@@ -198,6 +204,7 @@ func (p *act) file(rest string) {
 	p.say("wrote " + path)
 }
 
+// write makes a file below base, and folders on the way; nothing leads out of it.
 func write(base, path, content string) error {
 	if base == "" {
 		return errors.New("no file base is configured")
@@ -215,6 +222,7 @@ func write(base, path, content string) error {
 	return root.WriteFile(path, []byte(content), 0o644)
 }
 
+// think shows telemetry: reasoning steps and token counts.
 func (p *act) think(rest string) {
 	n, _, ok := p.number(rest, "think N", 10_000)
 	if !ok {
@@ -247,6 +255,7 @@ func (p *act) ask(rest string) {
 	}
 }
 
+// question asks and waits. It returns the choice or the text that it was told.
 func (p *act) question(text string) (told string, ok bool) {
 	p.asked++
 	q := event.HITLRequested{TurnID: p.turn, RequestID: fmt.Sprintf("%s/%d", p.in.TaskID, p.asked), Mode: "free_text"}
@@ -275,6 +284,8 @@ func (p *act) question(text string) (told string, ok bool) {
 	return r.FreeText, ok
 }
 
+// auth waits for an authorisation. What it is told is not repeated: clients put
+// credentials there (A2A §7.6.4).
 func (p *act) auth(string) {
 	p.asked++
 	p.emit(event.AuthRequired{
@@ -286,6 +297,7 @@ func (p *act) auth(string) {
 	}
 }
 
+// fail raises an error that ends the turn.
 func (p *act) fail(rest string) {
 	if rest == "" {
 		rest = "Failed as asked"
@@ -293,11 +305,13 @@ func (p *act) fail(rest string) {
 	p.emit(event.CoreError{TurnID: p.turn, Source: "demo", Message: rest, Fatal: true})
 }
 
+// errorOnce raises an error that it gets over.
 func (p *act) errorOnce(rest string) {
 	p.emit(event.CoreError{TurnID: p.turn, Source: "demo", Message: "a passing fault", Retryable: true})
 	p.echo(rest)
 }
 
+// panicAfter brings a handler down; the server must not notice beyond the task.
 func (p *act) panicAfter(rest string) {
 	n, _, ok := p.number(rest, "panic-after N, N milliseconds", longest)
 	if ok && p.sleep(time.Duration(n)*time.Millisecond) {
@@ -314,6 +328,7 @@ func (p *act) ignoreCancel(rest string) {
 	}
 }
 
+// silent says nothing until it is stopped.
 func (p *act) silent(string) { <-p.cancelled }
 
 // rogue goes on after it has ended its turn.

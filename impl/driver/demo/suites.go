@@ -60,6 +60,7 @@ var (
 
 func ptr(s string) *string { return &s }
 
+// says and publishes make the simple parts: an answer, or one artifact.
 func says(s string) func(*act, string) { return func(p *act, _ string) { p.say(s) } }
 
 func publishes(parts ...a2a.Part) func(*act, string) {
@@ -84,6 +85,7 @@ func (p *act) tckLongRunning(string) {
 	}
 }
 
+// tckInput asks once.
 func (p *act) tckInput(string) {
 	if told, ok := p.question("Please tell me more"); ok {
 		p.say("You said: " + told)
@@ -107,6 +109,7 @@ func (p *act) tckMultiTurn(string) {
 	}
 }
 
+// tckChunked publishes one artifact in two chunks.
 func (p *act) tckChunked(string) {
 	for i, s := range []string{"chunk-1 ", "chunk-2"} {
 		p.emit(event.Artifact{

@@ -14,8 +14,8 @@ import (
 
 // Suite is what every driver must do, whatever its transport. The agent behind the
 // driver understands the demo agent's commands and holds a conversation per context.
-// Make is called once for each test, and the driver it returns is not shared.
-func Suite(t *testing.T, make func(t *testing.T) turn.Driver) {
+// NewDriver is called once for each test, and the driver it returns is not shared.
+func Suite(t *testing.T, newDriver func(t *testing.T) turn.Driver) {
 	for name, test := range map[string]func(*testing.T, *Bench){
 		"answers":        answers,
 		"chunks":         chunks,
@@ -31,19 +31,19 @@ func Suite(t *testing.T, make func(t *testing.T) turn.Driver) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, New(t, make(t), turn.Options{CancelGrace: 10 * time.Second}))
+			test(t, New(t, newDriver(t), turn.Options{CancelGrace: 10 * time.Second}))
 		})
 	}
 	t.Run("silence", func(t *testing.T) {
 		t.Parallel()
-		b := New(t, make(t), turn.Options{SilenceTimeout: 50 * time.Millisecond})
+		b := New(t, newDriver(t), turn.Options{SilenceTimeout: 50 * time.Millisecond})
 		if task := b.Do("silent"); task.Status.State != a2a.TaskStateFailed {
 			t.Errorf("a silent agent's task is %s", task.Status.State)
 		}
 	})
 	t.Run("drain", func(t *testing.T) {
 		t.Parallel()
-		b := New(t, make(t), turn.Options{})
+		b := New(t, newDriver(t), turn.Options{})
 		s := []turn.Sent{b.Send(Text("silent")), b.Send(Text("ask now?")), b.Send(Text("slow 1"))}
 		b.Await(s[1])
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -66,6 +66,7 @@ func in(context, text string) turn.Input {
 	return i
 }
 
+// answers: one conversation, turn after turn.
 func answers(t *testing.T, b *Bench) {
 	for range 20 { // one conversation
 		task := b.Await(b.Send(in("c", "echo hello")))
@@ -75,6 +76,7 @@ func answers(t *testing.T, b *Bench) {
 	}
 }
 
+// chunks arrive as such: the first begins, the last says so.
 func chunks(t *testing.T, b *Bench) {
 	var text strings.Builder
 	n := 0
@@ -91,6 +93,7 @@ func chunks(t *testing.T, b *Bench) {
 	}
 }
 
+// questions: a wrong answer leaves the task parked, a right one resumes the same turn.
 func questions(t *testing.T, b *Bench) {
 	s := b.Send(Text("ask colour? [red|blue]"))
 	if task := b.Await(s); task.Status.State != a2a.TaskStateInputRequired || !strings.HasPrefix(Said(task), "colour?") {
@@ -138,6 +141,7 @@ func cancel(t *testing.T, b *Bench) {
 	}
 }
 
+// failures end the task and leave the conversation usable.
 func failures(t *testing.T, b *Bench) {
 	for what, want := range map[string]a2a.TaskState{
 		"fail because":     a2a.TaskStateFailed,
@@ -155,6 +159,7 @@ func failures(t *testing.T, b *Bench) {
 	}
 }
 
+// nothingAfter: an agent that goes on after its end reaches neither this task nor the next.
 func nothingAfter(t *testing.T, b *Bench) {
 	s := b.Send(in("c", "rogue"))
 	frames := b.Frames(s)
@@ -169,6 +174,7 @@ func nothingAfter(t *testing.T, b *Bench) {
 	}
 }
 
+// sideBySide: conversations run at once and do not mix.
 func sideBySide(t *testing.T, b *Bench) {
 	var wg sync.WaitGroup
 	for i := range 16 {
@@ -194,12 +200,14 @@ func sideBySide(t *testing.T, b *Bench) {
 	wg.Wait()
 }
 
+// flood: an agent that outruns the server loses nothing.
 func flood(t *testing.T, b *Bench) {
 	if got := len(Answered(b.Do("flood 1000"))); got != 1000<<10 {
 		t.Errorf("%d bytes", got)
 	}
 }
 
+// clientLeaves: a turn does not depend on the request that began it.
 func clientLeaves(t *testing.T, b *Bench) {
 	ctx, leave := context.WithCancel(t.Context())
 	s, err := b.Engine.Send(ctx, Text("slow 20 hello"))
