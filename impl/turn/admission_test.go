@@ -90,7 +90,8 @@ func TestModes(t *testing.T) {
 	}{
 		{a2a.Part{Text: new(string)}, nil, true},
 		{a2a.Part{Text: new(string), MediaType: "Text/Plain; charset=utf-8"}, nil, true},
-		{a2a.Part{Text: new(string), MediaType: "text/html"}, nil, false},
+		{a2a.Part{Text: new(string), MediaType: "text/markdown"}, nil, true},
+		{a2a.Part{Text: new(string), MediaType: "application/xml"}, nil, false},
 		{a2a.Part{Raw: []byte("x"), MediaType: "image/png"}, nil, true},
 		{a2a.Part{Raw: []byte("x")}, nil, false},
 		{a2a.Part{Data: a2a.Value("{}")}, nil, false},
@@ -110,7 +111,7 @@ func TestModes(t *testing.T) {
 			await(t, s)
 		}
 	}
-	if len(j.tasks) != 6 {
+	if len(j.tasks) != 7 {
 		t.Errorf("%d tasks: a refusal left something behind", len(j.tasks))
 	}
 }
@@ -180,7 +181,7 @@ func TestManyContexts(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(j.tasks) != 64*30 {
+	if len(j.tasks) != 74*30 {
 		t.Errorf("%d tasks", len(j.tasks))
 	}
 }

@@ -19,10 +19,14 @@ const (
 )
 
 // checkModes refuses what the agent cannot read, and requests that accept nothing that
-// it can write (A2A §3.3.2, decisions 25 and 29).
+// it can write (A2A §3.3.2, decisions 25 and 29). Text of any kind can be read as plain
+// text.
 func (e *Engine) checkModes(in Input) error {
 	for i, p := range in.Message.Parts {
 		for _, t := range mediaTypes(p) {
+			if p.Text != nil && strings.HasPrefix(bareType(t), "text/") && accepts(e.agent.InputModes, textPlain) {
+				continue
+			}
 			if !accepts(e.agent.InputModes, t) {
 				return a2a.ContentTypeNotSupportedError.Errorf("The agent does not read %s", t).
 					With("field", fmt.Sprintf("message.parts[%d]", i)).With("mediaType", t)

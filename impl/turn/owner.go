@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -235,12 +234,12 @@ const stopGrace = 5 * time.Second
 
 // wait reports whether the turn returned in time.
 func (r *Run) wait(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	defer cancel()
+	t := time.NewTimer(d)
+	defer t.Stop()
 	select {
 	case <-r.returned:
 		return true
-	case <-ctx.Done():
+	case <-t.C:
 		return false
 	}
 }
