@@ -73,14 +73,15 @@ func TestNesting(t *testing.T) {
 	})
 }
 
-// A body over the bound is 413 in the binding's shape, said or not said beforehand.
+// JR-09: a body over the bound is 413 in the binding's shape and media type, said or not
+// said beforehand.
 func TestBodyTooLarge(t *testing.T) {
 	target := serve(t, tokens)
 	big := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", 5<<20) + `"}]}}}`
-	for _, path := range []string{target.RPC, target.REST + "/message:send"} {
+	for path, mediaType := range map[string]string{target.RPC: "application/json", target.REST + "/message:send": "application/a2a+json"} {
 		for name, body := range map[string]io.Reader{"said": strings.NewReader(big), "chunked": io.MultiReader(strings.NewReader(big))} {
 			res, answer := post(t, target, path, "application/json", "Bearer tok-a", body)
-			if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(answer, []byte(`"error"`)) {
+			if res.StatusCode != http.StatusRequestEntityTooLarge || res.Header.Get("Content-Type") != mediaType || !bytes.Contains(answer, []byte(`"error"`)) {
 				t.Errorf("%s %s: %d %.200s", path, name, res.StatusCode, answer)
 			}
 		}
