@@ -181,7 +181,7 @@ func TestManyContexts(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(j.tasks) != 74*30 {
+	if len(j.tasks) != 64*30 {
 		t.Errorf("%d tasks", len(j.tasks))
 	}
 }
