@@ -229,8 +229,9 @@ func syncFolder(path string) error {
 }
 
 // upgrade checks the schema's version, which takes no longer for a large file, and brings
-// an older one up. With check set the file's pages are checked first.
-func upgrade(ctx context.Context, path string, check bool) (err error) {
+// an older one up. With check set the file's pages are checked first. report is told when a
+// step that may take long begins, and gives what to call when it ends.
+func upgrade(ctx context.Context, path string, check bool, report func(string) func(error)) (err error) {
 	pool, err := sql.Open("sqlite", source(path, "rw", writerSettings(FULL)))
 	if err != nil {
 		return refusal(path, err)
@@ -242,7 +243,10 @@ func upgrade(ctx context.Context, path string, check bool) (err error) {
 		}
 	}()
 	if check {
-		if err := inspectPages(ctx, pool, path, "quick_check"); err != nil {
+		done := report("checking " + path + " after an unclean stop (about 2 s per GB)")
+		err := inspectPages(ctx, pool, path, "quick_check")
+		done(err)
+		if err != nil {
 			return err
 		}
 	}
@@ -266,17 +270,27 @@ func upgrade(ctx context.Context, path string, check bool) (err error) {
 	if have == latest {
 		return nil
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return refusal(path, fmt.Errorf("migrating from version %d to %d: %w", have, latest, err))
+	step := fmt.Sprintf("migrating %s from version %d to %d", path, have, latest)
+	done := report(step)
+	_, err = provider.Up(ctx)
+	done(err)
+	if err != nil {
+		return refusal(path, fmt.Errorf("%s: %w", step, err))
 	}
 	return nil
 }
 
-// inspectPages runs quick_check or integrity_check and reports what it finds.
+// inspectPages runs one of SQLite's checks and reports what it finds, up to a number of
+// lines: one broken page can make thousands.
 func inspectPages(ctx context.Context, q interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }, path, check string) error {
-	rows, err := q.QueryContext(ctx, "PRAGMA "+check+"(20)")
+	const most = 20
+	text := fmt.Sprintf("SELECT * FROM pragma_%s LIMIT %d", check, most)
+	if check == "foreign_key_check" {
+		text = fmt.Sprintf(`SELECT "table" || ' without its ' || parent FROM pragma_%s LIMIT %d`, check, most)
+	}
+	rows, err := q.QueryContext(ctx, text)
 	if err != nil {
 		return refusal(path, err)
 	}

@@ -15,9 +15,8 @@ const clean = "clean\n"
 // lock is the side file that keeps a second process away. The lock itself lies on a file of
 // its own: SQLite's own locks on the database would be lost with any descriptor closed.
 type lock struct {
-	file     *os.File
-	unclean  bool // the last holder did not close the database in order
-	fallback bool // there was no lock file to tell
+	file    *os.File
+	unclean bool // the last holder did not close the database in order
 }
 
 // acquire takes the lock of the database at path, or names the holder.
@@ -32,12 +31,13 @@ func acquire(path string) (*lock, error) {
 		_ = f.Close()
 		return nil, &OpenError{Path: path, Kind: ErrUnusable, Detail: "its lock file", Cause: err}
 	}
+	// The text is for people and for the next start; the lock is what keeps others out.
 	said, _ := io.ReadAll(io.LimitReader(f, 256))
 	if held {
 		_ = f.Close()
 		return nil, &OpenError{Path: path, Kind: ErrLocked, Detail: holder(said) + " (" + name + ")"}
 	}
-	l := &lock{file: f, unclean: len(said) > 0 && string(said) != clean, fallback: len(said) == 0}
+	l := &lock{file: f, unclean: len(said) > 0 && string(said) != clean}
 	if err := l.write(fmt.Sprintf("pid %d since %s\n", os.Getpid(), time.Now().UTC().Format(time.RFC3339))); err != nil {
 		_ = f.Close()
 		return nil, &OpenError{Path: path, Kind: ErrUnusable, Detail: "its lock file", Cause: err}
@@ -60,7 +60,8 @@ func (l *lock) write(s string) error {
 	return err
 }
 
-// release gives the lock up. The file stays: removing it would race with the next holder.
+// release gives the lock up, and leaves word whether the next holder must check the pages.
+// The file stays: removing it would race with that holder.
 func (l *lock) release(closedInOrder bool) error {
 	var err error
 	if closedInOrder {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"a2aserve/gen/db"
@@ -23,11 +24,40 @@ func (s *Store) retain(ctx context.Context, v db.View, contextID string) error {
 			return err
 		}
 	}
+	if s.opts.MaxPerOwner > 0 {
+		if err := s.trimOwner(ctx, v, evictAtCreation); err != nil {
+			return err
+		}
+	}
 	if s.opts.TTL > 0 {
 		_, err := s.expire(ctx, v, evictAtCreation)
 		return err
 	}
 	return nil
+}
+
+// trimOwner evicts the principal's oldest finished tasks, at most n, while it is over its cap.
+func (s *Store) trimOwner(ctx context.Context, v db.View, n int64) error {
+	done, _, err := totals(ctx, v)
+	if err != nil {
+		return err
+	}
+	live, err := v.CountLive(ctx)
+	if err != nil {
+		return err
+	}
+	surplus := done.sum() - int64(s.opts.MaxPerOwner)
+	for _, l := range live {
+		surplus += l.N
+	}
+	if surplus <= 0 {
+		return nil
+	}
+	ids, err := v.Expired(ctx, db.ExpiredParams{Cutoff: math.MaxInt64, N: min(surplus, n)})
+	if err != nil {
+		return err
+	}
+	return evict(ctx, v, ids)
 }
 
 // trim evicts the context's oldest finished tasks, at most n, while it is over its cap.
@@ -94,7 +124,7 @@ func evict(ctx context.Context, v db.View, ids []string) error {
 // startSweeper looks through all principals at once and every SweepEvery, so that tasks of
 // those who never come back go too.
 func (s *Store) startSweeper() {
-	if s.opts.TTL <= 0 && s.opts.MaxPerContext <= 0 {
+	if s.opts.TTL <= 0 && s.opts.MaxPerContext <= 0 && s.opts.MaxPerOwner <= 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -167,9 +197,29 @@ func (s *Store) sweep(ctx context.Context, principal string) error {
 		}
 	}
 	if s.opts.MaxPerContext > 0 {
-		return s.sweepContexts(ctx, principal)
+		if err := s.sweepContexts(ctx, principal); err != nil {
+			return err
+		}
+	}
+	if s.opts.MaxPerOwner > 0 {
+		return s.sweepOwner(ctx, principal)
 	}
 	return nil
+}
+
+// sweepOwner trims a principal that is over a cap that has been lowered.
+func (s *Store) sweepOwner(ctx context.Context, principal string) error {
+	var done tally
+	err := s.read(ctx, func(h *handle) (err error) {
+		done, _, err = totals(context.WithoutCancel(ctx), h.View(principal))
+		return err
+	})
+	for surplus := done.sum() - int64(s.opts.MaxPerOwner); err == nil && surplus > 0; surplus -= evictAtOnce {
+		err = s.writer.submit(func(ctx context.Context, h *handle) error {
+			return s.trimOwner(ctx, h.View(principal), evictAtOnce)
+		})
+	}
+	return err
 }
 
 func (s *Store) expireOnce(ctx context.Context, principal string) (n int, err error) {

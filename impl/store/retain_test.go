@@ -48,6 +48,28 @@ func TestMaxPerContext(t *testing.T) {
 	}
 }
 
+func TestMaxPerOwner(t *testing.T) {
+	s := open(t, Options{MaxPerOwner: 3})
+	put(t, s, created("ann", "parked", "c0", 0))
+	for i := range 6 {
+		if err := runTurn(s, "ann", fmt.Sprint("t", i), fmt.Sprint("c", i), 10+10*i); err != nil {
+			t.Fatal(err)
+		}
+		if err := runTurn(s, "bob", fmt.Sprint("t", i/2, i), "c", 10*i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(list(t, s, "ann", Filter{})); got != "t5 t4 parked" {
+		t.Errorf("kept %q", got)
+	}
+	compareCounts(t, s, "ann", "bob")
+	path := s.Path()
+	closeStore(t, s)
+	s = open(t, Options{Path: path, MaxPerOwner: 1})
+	waitFor(t, func() bool { return list(t, s, "bob", Filter{}).Total == 1 && list(t, s, "ann", Filter{}).Total == 1 })
+	compareCounts(t, s, "ann", "bob")
+}
+
 // A cap of running tasks alone cannot be kept; nothing is lost for it.
 func TestMaxPerContextWithOnlyRunningTasks(t *testing.T) {
 	s := open(t, Options{MaxPerContext: 2})

@@ -75,6 +75,7 @@ const (
 	oldPrincipal  = "INSERT INTO principals (id) VALUES ('ann'), ('bob')"
 	oldTask       = "INSERT INTO tasks VALUES ('%s', 't%d', 'c%d', %d, %d, 0, x'7b7d', '1:0;')"
 	endOfGroup    = "ROLLBACK"
+	removeParent  = "DELETE FROM tasks"
 	principalsAdd = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO principals SELECT printf('p%%07d', i) FROM n"
 )
 

@@ -31,10 +31,13 @@ type Options struct {
 	Readers       int           // connections that read; 0 means 4
 	TTL           time.Duration // finished tasks older than this are evicted; 0 keeps them
 	MaxPerContext int           // tasks kept a context, the oldest finished ones evicted; 0 keeps all
+	MaxPerOwner   int           // the same for a principal
 	MaxBytes      int64         // new tasks are refused while the file holds more; 0 is no bound
 	SweepEvery    time.Duration // how often all principals' expired tasks are looked for; 0 means 1 h
 
-	Progress func(line string) // told of checks and migrations that may take long; may be nil
+	// Progress is told of checks and migrations, which may take long, and of retention that
+	// fails. It may be nil; it is called from several goroutines.
+	Progress func(line string)
 }
 
 // Store is an open database. It is safe for concurrent use.
@@ -70,7 +73,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	s := &Store{opts: opts, path: path, lock: l, readers: make(chan *handle, opts.Readers), closing: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			_ = l.release(false)
+			_ = l.release(!l.unclean) // a refused file is as it was
 		}
 	}()
 	if err := s.prepareFile(ctx); err != nil {
@@ -109,13 +112,7 @@ func (s *Store) prepareFile(ctx context.Context) error {
 	if fresh {
 		return create(ctx, s.path)
 	}
-	if !unclean {
-		return upgrade(ctx, s.path, false)
-	}
-	stop := s.report("checking " + s.path + " after an unclean stop (about 2 s per GB)")
-	err = upgrade(ctx, s.path, true)
-	stop(err)
-	return err
+	return upgrade(ctx, s.path, unclean, s.report)
 }
 
 // report tells of a long step when it begins, every few seconds, and when it ends.
@@ -185,7 +182,7 @@ func readSecret(ctx context.Context, c *db.Conn) ([]byte, error) {
 	return c.Meta(ctx, name)
 }
 
-// Path is where the file lies.
+// Path is where the file lies, links resolved.
 func (s *Store) Path() string { return s.path }
 
 // Close waits for queued writes and running reads and closes the file. Calling it again
@@ -233,9 +230,13 @@ func (s *Store) read(ctx context.Context, f func(*handle) error) (err error) {
 }
 
 // Check examines every page, index and reference of the file, which takes seconds per GB.
+// Its error is an *OpenError that says what is broken.
 func (s *Store) Check(ctx context.Context) error {
 	return s.read(ctx, func(h *handle) error {
-		return inspectPages(ctx, h.conn, s.path, "integrity_check")
+		if err := inspectPages(ctx, h.conn, s.path, "integrity_check"); err != nil {
+			return err
+		}
+		return inspectPages(ctx, h.conn, s.path, "foreign_key_check")
 	})
 }
 
