@@ -28,17 +28,22 @@ type setting struct {
 	value int64
 }
 
+// busyTimeout is how long, in milliseconds, a connection waits for another's lock. Within
+// the process there is one writer, so it is for tools that look into a running file.
+const busyTimeout = 5000
+
 // Readers never write, whatever they are asked; memory mapping halves a point read.
 var readerSettings = []setting{
-	{"query_only", 1}, {"busy_timeout", 5000}, {"mmap_size", 256 << 20},
+	{"query_only", 1}, {"busy_timeout", busyTimeout}, {"mmap_size", 256 << 20},
 }
 
 func writerSettings(s Synchronous) []setting {
-	return []setting{{"synchronous", int64(s)}, {"foreign_keys", 1}, {"busy_timeout", 5000}}
+	return []setting{{"synchronous", int64(s)}, {"foreign_keys", 1}, {"busy_timeout", busyTimeout}}
 }
 
 // handle is one connection with its prepared statements. One goroutine at a time uses it.
 type handle struct {
+	path string
 	pool *sql.DB // of this one connection
 	conn *sql.Conn
 	*db.Conn
@@ -70,7 +75,7 @@ func openHandle(ctx context.Context, path, mode, begin string, settings []settin
 		return nil, refusal(path, err)
 	}
 	pool.SetMaxOpenConns(1)
-	h = &handle{pool: pool}
+	h = &handle{path: path, pool: pool}
 	defer func() {
 		if err != nil {
 			_ = h.close()
@@ -153,6 +158,20 @@ func (h *handle) step(s *sql.Stmt) error {
 func (h *handle) used() (n int64, err error) {
 	err = h.pages.QueryRow().Scan(&n)
 	return n, err
+}
+
+// emptyLog moves the write-ahead log into the file and cuts it to nothing. SQLite does the
+// like by itself as long as there are moments without readers. It waits for those who read
+// now, at most patience milliseconds for each, while writers wait: done says whether it
+// came to that.
+func (h *handle) emptyLog(ctx context.Context, patience int64) (done bool, err error) {
+	var busy, pages, moved int64
+	_, err = h.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", patience))
+	if err == nil {
+		err = h.conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	}
+	_, restore := h.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeout))
+	return busy == 0, errors.Join(err, restore)
 }
 
 // absent reports that a statement found no row.

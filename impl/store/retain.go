@@ -24,8 +24,8 @@ func (s *Store) retain(ctx context.Context, v db.View, contextID string) error {
 			return err
 		}
 	}
-	if s.opts.MaxPerOwner > 0 {
-		if err := s.trimOwner(ctx, v, evictAtCreation); err != nil {
+	if s.opts.MaxPerPrincipal > 0 {
+		if err := s.trimPrincipal(ctx, v, evictAtCreation); err != nil {
 			return err
 		}
 	}
@@ -36,8 +36,8 @@ func (s *Store) retain(ctx context.Context, v db.View, contextID string) error {
 	return nil
 }
 
-// trimOwner evicts the principal's oldest finished tasks, at most n, while it is over its cap.
-func (s *Store) trimOwner(ctx context.Context, v db.View, n int64) error {
+// trimPrincipal evicts the principal's oldest finished tasks, at most n, while it is over its cap.
+func (s *Store) trimPrincipal(ctx context.Context, v db.View, n int64) error {
 	done, _, err := totals(ctx, v)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Store) trimOwner(ctx context.Context, v db.View, n int64) error {
 	if err != nil {
 		return err
 	}
-	surplus := done.sum() - int64(s.opts.MaxPerOwner)
+	surplus := done.sum() - int64(s.opts.MaxPerPrincipal)
 	for _, l := range live {
 		surplus += l.N
 	}
@@ -124,7 +124,7 @@ func evict(ctx context.Context, v db.View, ids []string) error {
 // startSweeper looks through all principals at once and every SweepEvery, so that tasks of
 // those who never come back go too.
 func (s *Store) startSweeper() {
-	if s.opts.TTL <= 0 && s.opts.MaxPerContext <= 0 && s.opts.MaxPerOwner <= 0 {
+	if s.opts.TTL <= 0 && s.opts.MaxPerContext <= 0 && s.opts.MaxPerPrincipal <= 0 {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -201,22 +201,22 @@ func (s *Store) sweep(ctx context.Context, principal string) error {
 			return err
 		}
 	}
-	if s.opts.MaxPerOwner > 0 {
-		return s.sweepOwner(ctx, principal)
+	if s.opts.MaxPerPrincipal > 0 {
+		return s.sweepPrincipal(ctx, principal)
 	}
 	return nil
 }
 
-// sweepOwner trims a principal that is over a cap that has been lowered.
-func (s *Store) sweepOwner(ctx context.Context, principal string) error {
+// sweepPrincipal trims a principal that is over a cap that has been lowered.
+func (s *Store) sweepPrincipal(ctx context.Context, principal string) error {
 	var done tally
 	err := s.read(ctx, func(h *handle) (err error) {
 		done, _, err = totals(context.WithoutCancel(ctx), h.View(principal))
 		return err
 	})
-	for surplus := done.sum() - int64(s.opts.MaxPerOwner); err == nil && surplus > 0; surplus -= evictAtOnce {
+	for surplus := done.sum() - int64(s.opts.MaxPerPrincipal); err == nil && surplus > 0; surplus -= evictAtOnce {
 		err = s.writer.submit(func(ctx context.Context, h *handle) error {
-			return s.trimOwner(ctx, h.View(principal), evictAtOnce)
+			return s.trimPrincipal(ctx, h.View(principal), evictAtOnce)
 		})
 	}
 	return err

@@ -48,8 +48,8 @@ func TestMaxPerContext(t *testing.T) {
 	}
 }
 
-func TestMaxPerOwner(t *testing.T) {
-	s := open(t, Options{MaxPerOwner: 3})
+func TestMaxPerPrincipal(t *testing.T) {
+	s := open(t, Options{MaxPerPrincipal: 3})
 	put(t, s, created("ann", "parked", "c0", 0))
 	for i := range 6 {
 		if err := runTurn(s, "ann", fmt.Sprint("t", i), fmt.Sprint("c", i), 10+10*i); err != nil {
@@ -65,7 +65,7 @@ func TestMaxPerOwner(t *testing.T) {
 	compareCounts(t, s, "ann", "bob")
 	path := s.Path()
 	closeStore(t, s)
-	s = open(t, Options{Path: path, MaxPerOwner: 1})
+	s = open(t, Options{Path: path, MaxPerPrincipal: 1})
 	waitFor(t, func() bool { return list(t, s, "bob", Filter{}).Total == 1 && list(t, s, "ann", Filter{}).Total == 1 })
 	compareCounts(t, s, "ann", "bob")
 }

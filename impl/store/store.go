@@ -26,14 +26,14 @@ const (
 
 // Options say where tasks are kept and for how long.
 type Options struct {
-	Path          string        // of the file; folders are made
-	Synchronous   Synchronous   // 0 means FULL
-	Readers       int           // connections that read; 0 means 4
-	TTL           time.Duration // finished tasks older than this are evicted; 0 keeps them
-	MaxPerContext int           // tasks kept a context, the oldest finished ones evicted; 0 keeps all
-	MaxPerOwner   int           // the same for a principal
-	MaxBytes      int64         // new tasks are refused while the file holds more; 0 is no bound
-	SweepEvery    time.Duration // how often all principals' expired tasks are looked for; 0 means 1 h
+	Path            string        // of the file; folders are made
+	Synchronous     Synchronous   // 0 means FULL
+	Readers         int           // connections that read; 0 means 4
+	TTL             time.Duration // finished tasks older than this are evicted; 0 keeps them
+	MaxPerContext   int           // tasks kept a context, the oldest finished ones evicted; 0 keeps all
+	MaxPerPrincipal int           // the same for a principal
+	MaxBytes        int64         // new tasks are refused while the file holds more; 0 is no bound
+	SweepEvery      time.Duration // how often all principals' expired tasks are looked for; 0 means 1 h
 
 	// Progress is told of checks and migrations, which may take long, and of retention that
 	// fails. It may be nil; it is called from several goroutines.

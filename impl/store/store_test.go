@@ -385,3 +385,40 @@ func TestReadersGiveUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The log stays bounded though some reader always reads.
+func TestLogUnderConstantReading(t *testing.T) {
+	s := open(t, Options{Synchronous: NORMAL})
+	put(t, s, created("ann", "t1", "c1", 0))
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := s.For("ann").List(context.Background(), Filter{History: new(int32(1))}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	m := message("ann", "t1", 0)
+	m.Doc = []byte(`{"text":"` + strings.Repeat("x", 1<<20) + `"}`)
+	for i := range 44 {
+		m.Seq = i
+		put(t, s, m, status("ann", "t1", "c1", a2a.TaskStateWorking, i))
+		if _, err := s.For("bob").List(t.Context(), Filter{}); err != nil {
+			t.Error(err)
+		}
+	}
+	size := logSize(s.Path())
+	close(stop)
+	readers.Wait()
+	if size > 2*maxLog {
+		t.Errorf("the log has grown to %d MiB", size>>20)
+	}
+}

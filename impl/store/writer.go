@@ -7,8 +7,13 @@ import (
 	"sync"
 )
 
-// maxGroup bounds the jobs that share a commit, and so what a failing disk takes along.
-const maxGroup = 256
+const (
+	// maxGroup bounds the jobs that share a commit, and so what a failing disk takes along.
+	maxGroup = 256
+	// maxLog bounds the write-ahead log, in bytes, where readers overlap without a pause and
+	// SQLite never gets to begin it anew.
+	maxLog = 16 << 20
+)
 
 // job is a piece of work for the writer: all of it is stored, or none.
 type job struct {
@@ -21,13 +26,14 @@ type writer struct {
 	h       *handle
 	queue   chan job
 	stopped chan struct{}
+	trimAt  int64 // size of the log at which it is emptied next
 
 	mu     sync.RWMutex // held for reading while a job is queued: guards closed, and with it the queue
 	closed bool
 }
 
 func startWriter(h *handle) *writer {
-	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{})}
+	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{}), trimAt: maxLog}
 	go w.run()
 	return w
 }
@@ -81,6 +87,22 @@ func (w *writer) run() {
 			j.done <- errors.Join(err, errs[i])
 		}
 		clear(group)
+		w.trimLog()
+	}
+}
+
+// trimLog empties a log that has outgrown its bound. Those waiting have their answers; a
+// failure leaves all in the log, where it is as safe, and is tried again after more growth,
+// with more patience for slow readers.
+func (w *writer) trimLog() {
+	size := logSize(w.h.path)
+	if size < w.trimAt {
+		return
+	}
+	w.trimAt = size + maxLog
+	patience := min(100*size/maxLog, busyTimeout)
+	if done, err := w.h.emptyLog(context.Background(), patience); done && err == nil {
+		w.trimAt = maxLog
 	}
 }
 
