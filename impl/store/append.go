@@ -96,6 +96,9 @@ func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
 		if err := b.create(ctx, v, last); err != nil {
 			return err
 		}
+		if err := claim(ctx, v, b.created); err != nil {
+			return err
+		}
 	}
 	for _, c := range b.rows {
 		if err := addRow(ctx, v, c); err != nil {
@@ -146,6 +149,8 @@ func (s *Store) admit(h *handle) error {
 	return nil
 }
 
+// create makes the task in the state that the batch leaves it in: a task that is refused at once is
+// one row write. Its principal comes first, since the row refers to it.
 func (b *batch) create(ctx context.Context, v db.View, last *turn.Change) error {
 	if err := v.AddPrincipal(ctx); err != nil {
 		return err
@@ -156,6 +161,8 @@ func (b *batch) create(ctx context.Context, v db.View, last *turn.Change) error 
 	})
 }
 
+// addRow stores what is never written again. A chunk is a row of its own, so that a long answer
+// costs what it is long and not the square of it.
 func addRow(ctx context.Context, v db.View, c *turn.Change) error {
 	seq := int64(c.Seq)
 	switch c.Kind {

@@ -37,6 +37,7 @@ func (t tally) addTo(ctx context.Context, v db.View, contextID string) (int64, e
 	})
 }
 
+// countersOf reads a context's counters; a context without finished tasks may have no row.
 func countersOf(ctx context.Context, v db.View, contextID string) (tally, error) {
 	r, err := v.Counters(ctx, contextID)
 	if err != nil && !absent(err) {
@@ -45,6 +46,7 @@ func countersOf(ctx context.Context, v db.View, contextID string) (tally, error)
 	return tally{r.Completed, r.Failed, r.Canceled, r.Rejected}, nil
 }
 
+// totals reads the principal's counters from its newest row, and that row's revision, 0 if none.
 func totals(ctx context.Context, v db.View) (all tally, rev int64, err error) {
 	r, err := v.Totals(ctx)
 	if err != nil && !absent(err) {

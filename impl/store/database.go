@@ -37,6 +37,7 @@ var readerSettings = []setting{
 	{"query_only", 1}, {"busy_timeout", busyTimeout}, {"mmap_size", 256 << 20},
 }
 
+// Cascades of an eviction rest on foreign_keys, which SQLite leaves off unless told.
 func writerSettings(s Synchronous) []setting {
 	return []setting{{"synchronous", int64(s)}, {"foreign_keys", 1}, {"busy_timeout", busyTimeout}}
 }
@@ -61,6 +62,8 @@ func source(path, mode string, settings []setting) string {
 	return u.String()
 }
 
+// openWriter takes the write lock as a transaction begins: one that has read first could not take it
+// later, if another had written meanwhile.
 func openWriter(ctx context.Context, path string, sync Synchronous) (*handle, error) {
 	return openHandle(ctx, path, "rw", "BEGIN IMMEDIATE", writerSettings(sync))
 }
@@ -69,6 +72,8 @@ func openReader(ctx context.Context, path string) (*handle, error) {
 	return openHandle(ctx, path, "ro", "BEGIN", readerSettings)
 }
 
+// openHandle opens one connection and prepares all there is on it, so that a statement that does not
+// fit the file fails here and not under a request.
 func openHandle(ctx context.Context, path, mode, begin string, settings []setting) (h *handle, err error) {
 	pool, err := sql.Open("sqlite", source(path, mode, settings))
 	if err != nil {
@@ -131,6 +136,7 @@ func (h *handle) confirm(ctx context.Context, path string, settings []setting) e
 	return nil
 }
 
+// close also takes a handle that is only half opened.
 func (h *handle) close() error {
 	var errs []error
 	if h.Conn != nil {
@@ -191,6 +197,7 @@ func refusal(path string, err error) error {
 	return &OpenError{Path: path, Kind: kind, Cause: err}
 }
 
+// migrations leaves goose's global registry out: an embedder may have migrations of its own there.
 func migrations(pool *sql.DB) (*goose.Provider, error) {
 	dir, err := fs.Sub(queries.Schema, "schema")
 	if err != nil {
@@ -235,6 +242,7 @@ func create(ctx context.Context, path string) error {
 	return syncFolder(path)
 }
 
+// syncFolder makes the new name durable; without it a power cut could take the whole file away.
 func syncFolder(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -41,6 +41,8 @@ func (v View) Get(ctx context.Context, id string) (turn.Record, error) {
 	return rec, nil
 }
 
+// notFound makes a new value each time, since callers may add to it. It does not repeat the id: the
+// answer is to be the same, byte for byte.
 func notFound() error { return &a2a.Error{Type: a2a.TaskNotFoundError} }
 
 func record(r db.PageRow) (turn.Record, error) {

@@ -76,6 +76,8 @@ type listing struct {
 	size   int
 }
 
+// newListing fills in bounds that always hold where nothing was asked, so that one statement serves
+// with and without them and needs no OR, which would cost it its index.
 func newListing(f Filter) (listing, error) {
 	l := listing{Filter: f, after: math.MinInt64, before: Cursor{StatusMS: math.MaxInt64}, size: f.PageSize}
 	if f.State != "" {
@@ -124,6 +126,7 @@ func (l listing) rows(ctx context.Context, q db.View) ([]db.PageRow, error) {
 	return q.Page(ctx, db.PageParams{After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
 }
 
+// same maps the row types, one for each statement, onto one: they differ by name only.
 func same[R any](rows []R, to func(R) db.PageRow) []db.PageRow {
 	out := make([]db.PageRow, len(rows))
 	for i, r := range rows {
@@ -168,6 +171,7 @@ func (l listing) page(ctx context.Context, q db.View, rows []db.PageRow) (Page, 
 	return p, err
 }
 
+// history leaves what was not asked for in the file; the encoder would only cut it off again.
 func (l listing) history(ctx context.Context, q db.View, ids []string, at map[string]*turn.Record) error {
 	if l.History == nil {
 		rows, err := q.MessagesOf(ctx, ids)
@@ -239,6 +243,7 @@ func (l listing) countLive(ctx context.Context, q db.View, count map[int64]int64
 	return err
 }
 
+// countSince reads one index and no row, and stops at the timestamp.
 func (l listing) countSince(ctx context.Context, q db.View, count map[int64]int64) error {
 	if l.ContextID != "" {
 		rows, err := q.CountOfContextSince(ctx, db.CountOfContextSinceParams{ContextID: l.ContextID, After: l.after})

@@ -45,6 +45,7 @@ func acquire(path string) (*lock, error) {
 	return l, nil
 }
 
+// holder is what the one who has the lock wrote of itself; it may be just about to.
 func holder(said []byte) string {
 	if s := strings.TrimSpace(string(said)); s != "" && string(said) != clean {
 		return s

@@ -222,6 +222,8 @@ func (s *Store) sweepPrincipal(ctx context.Context, principal string) error {
 	return err
 }
 
+// expireOnce looks before it writes: most principals have nothing to expire, and an empty write would
+// still cost a commit.
 func (s *Store) expireOnce(ctx context.Context, principal string) (n int, err error) {
 	err = s.read(ctx, func(h *handle) error {
 		ctx := context.WithoutCancel(ctx)

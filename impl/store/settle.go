@@ -78,6 +78,7 @@ func (s *Store) orphans(ctx context.Context, principals []string, found *[]orpha
 	return done, err
 }
 
+// settle writes once for many tasks, and a context's counters once for all of its tasks.
 func (s *Store) settle(found []orphan, status func(taskID, contextID string, at time.Time) []byte) error {
 	if len(found) == 0 {
 		return nil
@@ -105,6 +106,7 @@ func (s *Store) settle(found []orphan, status func(taskID, contextID string, at 
 	})
 }
 
+// settleOne also stores the status document: the history says why the task failed.
 func settleOne(ctx context.Context, v db.View, o orphan, at time.Time, doc []byte) error {
 	code := codes[a2a.TaskStateFailed]
 	_, err := v.SetStatus(ctx, db.SetStatusParams{

@@ -32,6 +32,7 @@ var states = func() map[int64]a2a.TaskState {
 	return m
 }()
 
+// stateOf fails rather than guess: an unknown code means a file that this release must not serve.
 func stateOf(code int64) (a2a.TaskState, error) {
 	s, ok := states[code]
 	if !ok {

@@ -31,6 +31,8 @@ type flow struct {
 // place is a register as an instruction finds it.
 type place struct{ addr, register int }
 
+// flow turns the program's jumps around, to walk from a use of a register back to what wrote it.
+// SQLite reuses registers, so it matters which writer comes last.
 func (p *program) flow(principal int) *flow {
 	f := &flow{p: p, principal: principal, before: make([][]int, len(p.ops))}
 	for i := range p.ops {

@@ -54,6 +54,7 @@ func Plugin(in io.Reader, out io.Writer) error {
 	return err
 }
 
+// check judges the schema first, since every proof rests on it.
 func check(ctx context.Context, req request) ([]string, error) {
 	s, err := loadSchema(ctx, req.Settings.Schema)
 	if err != nil {

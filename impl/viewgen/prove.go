@@ -105,6 +105,7 @@ func (v *prover) index(i int, o op, t tree) {
 	}
 }
 
+// key judges the first of the registers that a key is made of: indexes begin with the principal.
 func (v *prover) key(i int, o op, t tree, register int) {
 	if what, good := v.f.isPrincipal(i, register); !good {
 		v.fail(t, o, "%s comes from %s", principalColumn, what)

@@ -72,6 +72,7 @@ func sqlFiles(paths []string) ([]string, error) {
 	return files, nil
 }
 
+// run stops where a migration's way down begins: sqlc and the proof see the schema as it is served.
 func (s *schema) run(ctx context.Context, files []string) error {
 	for _, f := range files {
 		b, err := os.ReadFile(f)
@@ -86,6 +87,8 @@ func (s *schema) run(ctx context.Context, files []string) error {
 	return nil
 }
 
+// readTrees learns what is behind the root pages that instructions name, and where the principal is
+// in each b-tree's records.
 func (s *schema) readTrees(ctx context.Context) error {
 	const all = `SELECT m.type = 'table', m.name, m.tbl_name, m.rootpage,
 		EXISTS (SELECT 1 FROM pragma_table_xinfo(m.tbl_name) WHERE name = ?1),
@@ -150,6 +153,7 @@ func (s *schema) faults(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
+// names runs one rule; what it finds is named to the developer.
 func (s *schema) names(ctx context.Context, query string) ([]string, error) {
 	rows, err := s.db.QueryContext(ctx, query, principalColumn)
 	if err != nil {

@@ -44,6 +44,7 @@ func WriteView(rawDir, importPath, out string) error {
 	return os.WriteFile(out, formatted, 0o644)
 }
 
+// readMethods sorts by name, so that the output depends on nothing but the statements.
 func readMethods(dir string) ([]method, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.sql.go"))
 	if err != nil || len(paths) == 0 {
@@ -85,6 +86,8 @@ func structs(file *ast.File) map[string]*ast.StructType {
 	return found
 }
 
+// readMethod wants a parameters struct, always: its field names tell the principal from the rest,
+// where an argument list would tell by place only.
 func readMethod(f *ast.FuncDecl, params map[string]*ast.StructType) (method, error) {
 	m := method{name: f.Name.Name}
 	if f.Doc != nil {
@@ -186,6 +189,8 @@ func render(methods []method, importPath string) []byte {
 	return b.Bytes()
 }
 
+// renderTypes makes aliases of sqlc's rows, whose package nobody else may import, and parameters
+// without the principal, so that a caller cannot even name one.
 func renderTypes(b *bytes.Buffer, m method) {
 	for _, t := range m.types {
 		fmt.Fprintf(b, "\n// %s is a row of %s.\ntype %s = raw.%s\n", t, m.name, t, t)
@@ -231,6 +236,7 @@ func renderMethod(b *bytes.Buffer, m method) {
 		receiver, m.name, args, strings.Join(m.results, ", "), recv, m.name, call)
 }
 
+// comment keeps what the statement's author wrote above it.
 func (m method) comment() string {
 	var b strings.Builder
 	for i, line := range m.doc {
