@@ -10,6 +10,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/db"
+	"a2aserve/impl/turn"
 )
 
 // viewCases has one call for each method of the generated View: what the method is asked to
@@ -98,7 +99,9 @@ func populate(t *testing.T, s *Store, p string, extra int) {
 	asked := status(p, "live", "c1", a2a.TaskStateInputRequired, 1+extra)
 	asked.Message = true
 	put(t, s, asked)
-	put(t, s, created(p, "done", "c1", 2), message(p, "done", 0))
+	claims := created(p, "done", "c1", 2)
+	claims.Session = p + "'s"
+	put(t, s, claims, message(p, "done", 0))
 	put(t, s, status(p, "done", "c1", a2a.TaskStateCompleted, 3+extra))
 	for i := range extra {
 		id := fmt.Sprintf("%s's %d", p, i)
@@ -107,9 +110,6 @@ func populate(t *testing.T, s *Store, p string, extra int) {
 	on(t, s, p, func(ctx context.Context, v db.View) error {
 		return v.PutCounters(ctx, db.PutCountersParams{ContextID: "empty", Rev: int64(0)})
 	})
-	if _, _, err := s.Claim(p, p+"'s", "c1"); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Whatever a View is asked for ann: bob's rows stay as they are, and the answer is the one
@@ -192,21 +192,39 @@ func TestClaim(t *testing.T) {
 	s := open(t, Options{})
 	check := func(principal, session, context, bound string, mine bool) {
 		t.Helper()
-		b, m, err := s.Claim(principal, session, context)
-		if err != nil || b != bound || m != mine {
-			t.Errorf("%s claims %s for %s: %q, %v, %v; want %q, %v", principal, session, context, b, m, err, bound, mine)
+		for range 2 { // looking changes nothing
+			b, m, err := s.Bound(principal, session, context)
+			if err != nil || b != bound || m != mine {
+				t.Errorf("%s asks about %s for %s: %q, %v, %v; want %q, %v", principal, session, context, b, m, err, bound, mine)
+			}
+		}
+	}
+	claim := func(principal, session, context, task string, want error) {
+		t.Helper()
+		c := created(principal, task, context, 1)
+		c.Session = session
+		if err := s.Append(changes(c)); !errors.Is(err, want) {
+			t.Errorf("%s claims %s for %s: %v, want %v", principal, session, context, err, want)
+		}
+		if _, err := s.For(principal).Get(t.Context(), task); (err == nil) != (want == nil) {
+			t.Errorf("the task of a claim that ended as %v: %v", want, err)
 		}
 	}
 	check("ann", "s1", "c1", "c1", true)
-	check("ann", "s1", "c2", "c1", true) // already bound: the caller is told to which
+	check("bob", "s1", "c2", "c2", true) // still free
+	claim("ann", "s1", "c1", "t1", nil)
+	claim("ann", "s1", "c1", "t2", nil)
+	check("ann", "s1", "c2", "c1", true) // the caller is told to which it is bound
 	check("bob", "s1", "c1", "", false)  // nothing is told
-	check("bob", "s2", "c1", "c1", true)
+	claim("ann", "s1", "c2", "t3", turn.ErrBound)
+	claim("bob", "s1", "c1", "t4", turn.ErrBound)
+	claim("bob", "s2", "c1", "t5", nil) // other sessions are free
 	if held, err := s.Release("s1"); err != nil || !held {
 		t.Errorf("release: %v, %v", held, err)
 	}
 	if held, err := s.Release("s1"); err != nil || held {
 		t.Errorf("second release: %v, %v", held, err)
 	}
-	check("bob", "s1", "c9", "c9", true)
+	claim("bob", "s1", "c9", "t6", nil)
 	check("ann", "s1", "c1", "", false)
 }

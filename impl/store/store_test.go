@@ -361,8 +361,8 @@ func TestClosedStore(t *testing.T) {
 	if _, err := s.For("ann").Get(t.Context(), "t1"); !errors.Is(err, ErrClosed) {
 		t.Errorf("get: %v", err)
 	}
-	if _, _, err := s.Claim("ann", "s", "c"); !errors.Is(err, ErrClosed) {
-		t.Errorf("claim: %v", err)
+	if _, _, err := s.Bound("ann", "s", "c"); !errors.Is(err, ErrClosed) {
+		t.Errorf("bound: %v", err)
 	}
 }
 

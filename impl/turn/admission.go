@@ -22,10 +22,14 @@ func (e *Engine) available() error {
 	return nil
 }
 
-// claim binds a one-session agent's session to the message's context (decision 17).
-// Another principal's context is not named.
-func (e *Engine) claim(in Input) error {
-	bound, mine, err := e.Journal.Claim(in.Principal, e.agent.SessionID, in.ContextID)
+// judge refuses a context that a one-session agent does not serve (decision 17). Another
+// principal's context is not named. The session is not claimed yet: the message may still
+// be refused, or answered without a turn.
+func (e *Engine) judge(in Input) error {
+	if e.agent.SessionID == "" {
+		return nil
+	}
+	bound, mine, err := e.Journal.Bound(in.Principal, e.agent.SessionID, in.ContextID)
 	switch {
 	case err != nil:
 		return storeError(err)
@@ -80,31 +84,59 @@ func (e *Engine) direct(ctx context.Context, in Input) (m *a2a.Message, err erro
 	return &answer, nil
 }
 
+// admit makes a run of a message. Of two first messages to a one-session agent, the later
+// one may find the slot taken by a turn whose claim was not stored when it was judged. It
+// is judged again then: that refusal is for good, a busy slot passes.
+func (e *Engine) admit(in Input) (*Run, error) {
+	r, holder, err := e.reserve(in)
+	if holder != nil && e.agent.SessionID != "" {
+		<-holder.made
+		if foreign := e.judge(in); foreign != nil {
+			return nil, foreign
+		}
+	}
+	return r, err
+}
+
+// undo takes back a run whose task could not be stored, and says why to the client.
+func (e *Engine) undo(r *Run, cause error) error {
+	e.retire(r)
+	e.release(r)
+	close(r.made)
+	e.wg.Done()
+	if errors.Is(cause, ErrBound) { // claimed by a turn that began and ended meanwhile
+		if foreign := e.judge(r.in); foreign != nil {
+			return foreign
+		}
+	}
+	return storeError(cause)
+}
+
 // reserve takes the slot for a new run, or refuses: first for its context, then for the
 // agent's capacity. Turns that outlive their tasks count beyond as many again, so that
-// cancelling does not open a way around the bound.
-func (e *Engine) reserve(in Input) (*Run, error) {
-	r := newRun(e, in)
+// cancelling does not open a way around the bound. Holder is who has the slot.
+func (e *Engine) reserve(in Input) (r, holder *Run, err error) {
+	r = newRun(e, in)
 	// One lock for all three questions: of two sends at once, one takes the slot.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.draining {
-		return nil, a2a.UnavailableError.Errorf("The server is stopping")
+		return nil, nil, a2a.UnavailableError.Errorf("The server is stopping")
 	}
-	if holder := e.slots[r.key]; holder != nil {
+	if holder = e.slots[r.key]; holder != nil {
 		err := refusal("TASK_ALREADY_IN_FLIGHT", "A task of this context is still running")
 		if holder.in.Principal == in.Principal {
 			err = err.With("taskId", holder.in.TaskID)
 		}
-		return nil, err
+		return nil, holder, err
 	}
 	if len(e.slots) >= e.agent.MaxSessions || len(e.chain) >= 2*e.agent.MaxSessions {
-		return nil, refusal("AGENT_BUSY", "The agent runs as many turns as it can")
+		return nil, nil, refusal("AGENT_BUSY", "The agent runs as many turns as it can")
 	}
 	e.slots[r.key] = r
 	e.live[taskKey{in.Principal, in.TaskID}] = r
 	e.wg.Add(1)
-	return r, nil
+	return r, nil, nil
 }
 
 // release frees the run's slot. It happens once the terminal change is decided and

@@ -62,6 +62,78 @@ func TestOneSession(t *testing.T) {
 	}
 }
 
+// TestRefusedMessagesClaimNothing, whatever refuses them; nor does an answer without a task.
+func TestRefusedMessagesClaimNothing(t *testing.T) {
+	j := newMemory()
+	e := engine(t, Options{Journal: j, Driver: &script{
+		agent: Agent{SessionID: "session", InputModes: []string{"text/plain"}, OutputModes: []string{"text/plain"}},
+		turn:  plays(start, output("x"), end),
+		admit: func(in Input) (*a2a.Message, error) {
+			switch text := messageText(in.Message); text {
+			case "direct":
+				return &a2a.Message{Parts: []a2a.Part{{Text: &text}}}, nil
+			case "broken":
+				return nil, errors.New("broken")
+			}
+			return nil, nil
+		},
+	}})
+	foreign := func(text string) Input {
+		in := askIn("bob's", text)
+		in.Principal = "bob"
+		return in
+	}
+	image := foreign("go")
+	image.Message.Parts[0] = a2a.Part{Raw: []byte("x"), MediaType: "image/png"}
+	modes := foreign("go")
+	modes.AcceptedOutputModes = []string{"image/png"}
+	for what, in := range map[string]Input{"a part": image, "output modes": modes, "the agent": foreign("broken")} {
+		if _, err := e.Send(t.Context(), in); err == nil {
+			t.Errorf("%s: not refused", what)
+		}
+	}
+	if s, err := e.Send(t.Context(), foreign("direct")); err != nil || s.Message == nil {
+		t.Error("no direct answer:", err)
+	}
+	j.failAt[j.appends+1] = true
+	if _, err := e.Send(t.Context(), foreign("go")); err == nil {
+		t.Error("stored on a failing disk")
+	}
+	if len(j.claims) != 0 {
+		t.Errorf("claims: %v", j.claims)
+	}
+	await(t, send(t, e, askIn("mine", "go"))) // bob has left nothing behind
+}
+
+// TestFirstMessagesAtOnce: of many first messages one claims the session, and all others
+// hear for good that it is taken.
+func TestFirstMessagesAtOnce(t *testing.T) {
+	for range 20 {
+		e := engine(t, Options{Driver: &script{agent: Agent{SessionID: "session"}, turn: plays(start, output("x"), end)}})
+		errs := make(chan error, 16)
+		for i := range cap(errs) {
+			go func() {
+				in := askIn(fmt.Sprint("context ", i), "go")
+				in.Principal = fmt.Sprint("principal ", i)
+				_, err := e.Send(t.Context(), in)
+				errs <- err
+			}()
+		}
+		served := 0
+		for range cap(errs) {
+			switch err := <-errs; {
+			case err == nil:
+				served++
+			case detail(err) != "UnsupportedOperationError CONTEXT_NOT_SERVED":
+				t.Error(err)
+			}
+		}
+		if served != 1 {
+			t.Errorf("%d were served", served)
+		}
+	}
+}
+
 // TestTheContextComesFirst: a wrong context is told as such although a task is running.
 func TestTheContextComesFirst(t *testing.T) {
 	e := engine(t, Options{Driver: &script{agent: Agent{SessionID: "session"}, turn: holds}})

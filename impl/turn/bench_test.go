@@ -14,7 +14,7 @@ type nothing struct{}
 
 func (nothing) Append([]Change) error { return nil }
 
-func (nothing) Claim(_, _, context string) (string, bool, error) { return context, true, nil }
+func (nothing) Bound(_, _, context string) (string, bool, error) { return context, true, nil }
 
 func BenchmarkTurn(b *testing.B) {
 	e := engine(b, Options{Journal: nothing{}, Driver: &script{turn: plays(start, output("hello"), end)}})

@@ -108,13 +108,11 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 		return Sent{}, err
 	}
 	// The context is judged before the slot: that refusal is for good, a busy slot passes.
-	if e.agent.SessionID != "" {
-		if in.ContextID == "" {
-			in.ContextID = e.agent.SessionID
-		}
-		if err := e.claim(in); err != nil {
-			return Sent{}, err
-		}
+	if in.ContextID == "" {
+		in.ContextID = e.agent.SessionID
+	}
+	if err := e.judge(in); err != nil {
+		return Sent{}, err
 	}
 	if m, err := e.direct(ctx, in); m != nil || err != nil {
 		return Sent{Message: m}, err
@@ -125,17 +123,13 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 		in.ContextID = e.NewID()
 	}
 	in.Message.TaskID, in.Message.ContextID = in.TaskID, in.ContextID
-	r, err := e.reserve(in)
+	r, err := e.admit(in)
 	if err != nil {
 		return Sent{}, err
 	}
 	rec, err := r.create()
 	if err != nil {
-		e.retire(r)
-		e.release(r)
-		close(r.made)
-		e.wg.Done()
-		return Sent{}, err
+		return Sent{}, e.undo(r, err)
 	}
 	close(r.made)
 	r.start()

@@ -66,6 +66,12 @@ func (m *memory) Append(changes []Change) (err error) {
 			if seen {
 				panic("task created twice")
 			}
+			if by, ok := m.claims[c.Session]; ok && (by.Principal != c.Principal || by.Context != c.Context) {
+				return ErrBound
+			}
+			if c.Session != "" {
+				m.claims[c.Session] = c
+			}
 			r = Record{ID: c.Task, ContextID: c.Context, State: c.State, Status: c.Doc}
 		case StatusChanged:
 			if r.State.Terminal() {
@@ -89,13 +95,12 @@ func (m *memory) Append(changes []Change) (err error) {
 	return nil
 }
 
-func (m *memory) Claim(principal, session, context string) (string, bool, error) {
+func (m *memory) Bound(principal, session, context string) (string, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, ok := m.claims[session]
 	if !ok {
-		c = Change{Principal: principal, Context: context}
-		m.claims[session] = c
+		return context, true, nil
 	}
 	if c.Principal != principal {
 		return "", false, nil

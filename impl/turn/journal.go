@@ -31,21 +31,30 @@ type Change struct {
 	Append     bool // the parts continue the artifact; otherwise they begin or replace it
 	Message    bool // the status carries a message
 	Doc        []byte
+	// Session is the session of an agent that has only one. A task that is created claims
+	// it for its context, in the same write: what is refused leaves no claim behind.
+	Session string
 }
 
 // ErrEnded says that a task cannot change any more.
 var ErrEnded = errors.New("there is no such task, or it has ended")
+
+// ErrBound says that a task cannot be created because its agent's session belongs to
+// another context or principal.
+var ErrBound = errors.New("the agent's session is bound to another context")
 
 // Journal makes changes durable before they are told to anybody.
 type Journal interface {
 	// Append stores all changes or none; when it returns nil they are as durable
 	// as the store is configured to be. All belong to one task. It takes no
 	// context: a queued write cannot be taken back. The error wraps ErrEnded
-	// where no attempt can succeed, because the task has ended or is gone.
+	// where no attempt can succeed, because the task has ended or is gone, and
+	// ErrBound where a change names a session that is not the context's.
 	Append(changes []Change) error
 
-	// Claim binds a one-session agent's session to a context of a principal, if
-	// nobody has it yet. It returns the bound context and whether it is this
-	// principal's; another principal's context is never returned.
-	Claim(principal, session, context string) (bound string, mine bool, err error)
+	// Bound says what the principal would find on claiming the session of a one-session
+	// agent for a context, and changes nothing: the context itself where the session is
+	// free, the bound one where it is the principal's, and "" and false where it is
+	// another's.
+	Bound(principal, session, context string) (bound string, mine bool, err error)
 }

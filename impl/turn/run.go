@@ -74,7 +74,7 @@ func (r *Run) create() (Record, error) {
 		return Record{}, err
 	}
 	if err := r.e.Journal.Append(b.changes); err != nil {
-		return Record{}, storeError(err)
+		return Record{}, err
 	}
 	r.task = b.taskState
 	r.log.init(r.task.rec)
@@ -102,7 +102,7 @@ func (b *batch) created() error {
 		return a2a.InternalError.Errorf("The task could not be stored").Because(err)
 	}
 	b.rec.Status = status
-	b.change(Change{Kind: TaskCreated, State: b.rec.State, At: b.at, Doc: status})
+	b.change(Change{Kind: TaskCreated, State: b.rec.State, At: b.at, Doc: status, Session: b.r.e.agent.SessionID})
 	b.statuses++ // the creation is the task's status number 0
 	b.addHistory(msg)
 	return nil

@@ -20,7 +20,7 @@ func (j *Journal) Append(changes []turn.Change) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.tasks == nil {
-		j.tasks = map[string]turn.Record{}
+		j.tasks, j.claims = map[string]turn.Record{}, map[string][2]string{}
 	}
 	r := j.tasks[changes[0].Task]
 	r.Artifacts, r.History = slices.Clone(r.Artifacts), slices.Clone(r.History)
@@ -30,6 +30,12 @@ func (j *Journal) Append(changes []turn.Change) error {
 		}
 		switch c.Kind {
 		case turn.TaskCreated:
+			if by, ok := j.claims[c.Session]; ok && by != [2]string{c.Principal, c.Context} {
+				return turn.ErrBound
+			}
+			if c.Session != "" {
+				j.claims[c.Session] = [2]string{c.Principal, c.Context}
+			}
 			r = turn.Record{ID: c.Task, ContextID: c.Context, State: c.State, Status: c.Doc}
 		case turn.StatusChanged:
 			if !r.State.CanBecome(c.State) {
@@ -46,17 +52,13 @@ func (j *Journal) Append(changes []turn.Change) error {
 	return nil
 }
 
-// Claim binds a session as a store would.
-func (j *Journal) Claim(principal, session, context string) (string, bool, error) {
+// Bound looks a session up as a store would.
+func (j *Journal) Bound(principal, session, context string) (string, bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.claims == nil {
-		j.claims = map[string][2]string{}
-	}
 	c, ok := j.claims[session]
 	if !ok {
-		c = [2]string{principal, context}
-		j.claims[session] = c
+		return context, true, nil
 	}
 	if c[0] != principal {
 		return "", false, nil
