@@ -10,9 +10,9 @@ import (
 const (
 	// maxGroup bounds the jobs that share a commit, and so what a failing disk takes along.
 	maxGroup = 256
-	// maxLog bounds the write-ahead log, in bytes, where readers overlap without a pause and
-	// SQLite never gets to begin it anew.
-	maxLog = 16 << 20
+	// defaultMaxLog bounds the write-ahead log, in bytes, where readers overlap without a
+	// pause and SQLite never gets to begin it anew.
+	defaultMaxLog = 16 << 20
 )
 
 // job is a piece of work for the writer: all of it is stored, or none.
@@ -26,6 +26,7 @@ type writer struct {
 	h       *handle
 	queue   chan job
 	stopped chan struct{}
+	maxLog  int64 // bytes; used by the writer's goroutine only, as trimAt is
 	trimAt  int64 // size of the log at which it is emptied next
 
 	mu     sync.RWMutex // held for reading while a job is queued: guards closed, and with it the queue
@@ -33,7 +34,7 @@ type writer struct {
 }
 
 func startWriter(h *handle) *writer {
-	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{}), trimAt: maxLog}
+	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{}), maxLog: defaultMaxLog, trimAt: defaultMaxLog}
 	go w.run()
 	return w
 }
@@ -99,10 +100,10 @@ func (w *writer) trimLog() {
 	if size < w.trimAt {
 		return
 	}
-	w.trimAt = size + maxLog
-	patience := min(100*size/maxLog, busyTimeout)
+	w.trimAt = size + w.maxLog
+	patience := min(100*size/w.maxLog, busyTimeout)
 	if done, err := w.h.emptyLog(context.Background(), patience); done && err == nil {
-		w.trimAt = maxLog
+		w.trimAt = w.maxLog
 	}
 }
 
