@@ -1,10 +1,10 @@
-# Generation: spec/ and gen/ from the pinned descriptor, the tables under spec/ and
+# Generation: spec/, gen/ and docs/events.md from the pinned descriptor, the tables under spec/ and
 # the statements under queries/. tools.go has the steps. Nothing needs the network
 # once the modules are there.
 
 .PHONY: generate generate-check
 
-generate: ## write spec/ and gen/ (PROTO=path/a2a.proto: from that file instead of the pinned descriptor)
+generate: ## write spec/, gen/ and docs/events.md (PROTO=path/a2a.proto: from that file instead of the pinned descriptor)
 	@PROTO='$(PROTO)' $(GO) generate -tags tools tools.go
 
 # The copy starts without generated files, so that one that is no longer generated,
@@ -14,4 +14,4 @@ generate-check: ## generate into a copy and fail on any difference, untracked fi
 	cp -R go.mod go.sum tools tools.go sqlc.yaml cmd impl queries spec Makefile generate.mk "$$copy" && \
 	(cd "$$copy" && rm -f spec/a2a.schema.json spec/openapi.json spec/REVISION) && \
 	$(MAKE) --no-print-directory -C "$$copy" generate PROTO= && \
-	diff -r spec "$$copy/spec" && diff -r gen "$$copy/gen" && echo "generated files are up to date"
+	diff -r spec "$$copy/spec" && diff -r gen "$$copy/gen" && diff docs/events.md "$$copy/docs/events.md" && echo "generated files are up to date"

@@ -42,6 +42,13 @@ func command() *cobra.Command {
 	for _, f := range []string{"schema", "package", "out"} {
 		_ = models.MarkFlagRequired(f) // cannot fail: the flag is there
 	}
+	var schema, page string
+	events := &cobra.Command{
+		Use: "events", Short: "Generate the page about the agents' events", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return specgen.GenerateEventDoc(o, schema, page) },
+	}
+	events.Flags().StringVar(&schema, "schema", "spec/events.schema.json", "the schema, relative to the root")
+	events.Flags().StringVar(&page, "out", "docs/events.md", "the page, relative to the root")
 	protocol := &cobra.Command{
 		Use: "protocol", Short: "Generate what comes from the protocol's definition", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +61,6 @@ func command() *cobra.Command {
 		},
 	}
 	protocol.Flags().StringVar(&o.Proto, "proto", "", "an a2a.proto to generate from, instead of the pinned descriptor")
-	root.AddCommand(protocol, models)
+	root.AddCommand(protocol, models, events)
 	return root
 }
