@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"a2aserve/gen/a2a"
+	"a2aserve/gen/op"
 	"a2aserve/impl/binding"
 	"a2aserve/impl/call"
 	"a2aserve/impl/card"
@@ -28,11 +29,33 @@ func (a *App) cardOptions(base string) card.Options {
 		Card: a.cfg.Card, File: a.cfg.CardFile,
 		BaseURL: base, JSONRPCPath: a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
 		Wired: a.wired, Bearer: a.cfg.Authenticated(), Private: a.cfg.CardRequiresAuth,
-		InputModes: agent.InputModes, OutputModes: agent.OutputModes,
+		InputModes: agent.InputModes, OutputModes: agent.OutputModes, Extensions: a.extensions(),
 		Refuse: func(w http.ResponseWriter, r *http.Request, e *a2a.Error) {
 			wire.Errors{Log: a.log}.Write(w, r, wire.REST, nil, e)
 		},
 	}
+}
+
+// extensions are what the card declares and the bindings activate. Telemetry travels on
+// streams only, so without them there is none.
+func (a *App) extensions() []a2a.AgentExtension {
+	for i := range op.Table {
+		if o := &op.Table[i]; o.Streaming && !a.wired(o) {
+			return nil
+		}
+	}
+	return []a2a.AgentExtension{{
+		URI:         turn.TelemetryURI,
+		Description: "What the agent does within a turn (reasoning, tool calls, subagents, token counts), in the metadata of status updates on streams that ask for it",
+	}}
+}
+
+// extensionURIs are the names of the extensions.
+func (a *App) extensionURIs() (uris []string) {
+	for _, x := range a.extensions() {
+		uris = append(uris, x.URI)
+	}
+	return uris
 }
 
 // engineOptions bound the turns. "0s" and 0 switch a bound off in both vocabularies.
@@ -85,6 +108,7 @@ func (a *App) handler() (http.Handler, error) {
 		}),
 		Wired:         a.wired,
 		StrictVersion: a.cfg.StrictVersionHeader,
+		Extensions:    a.extensionURIs(),
 		JSONRPCPath:   a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
 		Routes:    map[string]http.Handler{card.Path: a.card},
 		KeepAlive: config.Span(l.KeepAlive), WriteTimeout: config.Span(l.WriteTimeout),
