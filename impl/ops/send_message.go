@@ -26,7 +26,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 	}
 	rec, config := sent.Record, req.Configuration
 	if config == nil || !config.ReturnImmediately {
-		if rec, err = sent.Run.Await(ctx, sent.From); err != nil {
+		if rec, err = sent.Await(ctx); err != nil {
 			return none, err
 		}
 	}

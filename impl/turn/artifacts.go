@@ -6,6 +6,9 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/event"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // toolResult publishes the result of a tool as an artifact of its own, and the files
@@ -16,17 +19,14 @@ func (b *batch) toolResult(e event.ToolResult) {
 		id = fmt.Sprintf("%s-tool-seq-%d", b.r.in.TaskID, b.r.mapping.toolSeq)
 		b.r.mapping.toolSeq++
 	}
+	id = b.r.mapping.unused(id)
 	limit := b.r.e.Artifacts.MaxToolOutputBytes
-	text, shortened := e.Output, false
-	// What failed is told by the metadata; the text is whatever there is to read.
-	if e.Error != "" && text == "" {
-		text = e.Error
+	// What failed is told by the metadata; the text is all that there is to read.
+	text := clean(e.Output)
+	if e.Error != "" {
+		text = strings.TrimPrefix(text+"\n"+clean(e.Error), "\n")
 	}
-	text = clean(text)
-	if limit > 0 && len(text) > limit {
-		kept, _ := cut(text, limit)
-		text, shortened = fmt.Sprintf("%s\n[truncated: %d of %d bytes shown]", kept, len(kept), len(text)), true
-	}
+	text, shortened := abridged(text, limit)
 	var data []a2a.Part
 	if e.Structured != nil && accepts(b.r.modes, textJSON) {
 		switch {
@@ -54,6 +54,26 @@ func (b *batch) toolResult(e event.ToolResult) {
 	b.reportedFiles(e)
 }
 
+// unused is an id for another artifact: agents' call ids are not always unique, and an
+// artifact of a known id would replace the one before.
+func (m *mapping) unused(id string) string {
+	for base := id; ; id = fmt.Sprintf("%s-%d", base, m.repeats[base]+1) {
+		if _, taken := m.artifacts[id]; !taken {
+			return id
+		}
+		m.repeats[base]++
+	}
+}
+
+// abridged is a text of at most limit bytes and a note of what is missing. 0 is no bound.
+func abridged(text string, limit int) (string, bool) {
+	if limit <= 0 || len(text) <= limit {
+		return text, false
+	}
+	kept, _ := cut(text, limit)
+	return kept + "\n" + truncated(len(kept), len(text)), true
+}
+
 // idPiece keeps an agent's id as it is where it can be a part of another id.
 func idPiece(s string) string {
 	if len(s) > 96 || strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == '\uFFFD' }) {
@@ -62,8 +82,9 @@ func idPiece(s string) string {
 	return s
 }
 
-// agentArtifact publishes an artifact that the agent made itself. One that continues
-// nothing, or what was complete, begins anew: nothing said is lost, and the log tells.
+// agentArtifact publishes an artifact that the agent made itself. A chunk that continues
+// nothing begins an artifact, one that comes after the last still continues it: nothing
+// that was said is lost, and the log tells.
 func (b *batch) agentArtifact(e event.Artifact) {
 	a := e.Artifact
 	if a.ArtifactID == "" {
@@ -82,20 +103,49 @@ func (b *batch) agentArtifact(e event.Artifact) {
 	complete, known := b.r.mapping.artifacts[a.ArtifactID]
 	more := e.Append
 	if more && (!known || complete) && !b.r.mapping.cutOff[a.ArtifactID] {
-		b.r.e.Logger.Warn("a chunk continues no open artifact; it begins one", "task", b.rec.ID,
+		b.r.e.Logger.Warn("a chunk continues no open artifact", "task", b.rec.ID,
 			"artifact", a.ArtifactID, "known", known, "complete", complete)
-		more = false
+		more = known
 	}
 	if a.ArtifactID != b.r.mapping.response.id {
 		b.extra(&a, more, e.LastChunk)
 		return
 	}
-	b.publishHeld() // the agent makes the answer itself
+	b.ownAnswer(&a, more, e.LastChunk)
+}
+
+// ownAnswer publishes the answer, or a chunk of it, as the agent made it.
+func (b *batch) ownAnswer(a *a2a.Artifact, more, last bool) {
 	s := &b.r.mapping.response
-	s.closed = true
+	if more {
+		b.publishText()
+	} else {
+		*s = response{id: s.id}
+	}
+	s.closed, s.open = true, !last
+	a.Parts = b.room(a.Parts, last)
+	if len(a.Parts) == 0 {
+		return // its end tells that it is missing
+	}
+	if last && s.dropped > 0 {
+		a.Metadata = withTrue(a.Metadata, "nexus.artifact.truncated")
+	}
 	s.chunks++
-	b.r.mapping.artifacts[a.ArtifactID] = e.LastChunk
-	b.artifact(&a, more, e.LastChunk)
+	b.r.mapping.artifacts[a.ArtifactID] = last
+	b.artifact(a, more, last)
+}
+
+// withTrue sets a member of an agent's metadata, which is known to be an object.
+func withTrue(meta a2a.Struct, name string) a2a.Struct {
+	members := map[string]any{}
+	var agents map[string]jsontext.Value
+	if json.Unmarshal(meta, &agents) == nil {
+		for k, v := range agents {
+			members[k] = v
+		}
+	}
+	members[name] = true
+	return object(members)
 }
 
 // extra publishes an artifact other than the answer, while the task has room for it
@@ -103,7 +153,7 @@ func (b *batch) agentArtifact(e event.Artifact) {
 // its later chunks leave no gap; what is left out altogether is counted.
 func (b *batch) extra(a *a2a.Artifact, more, last bool) {
 	m := &b.r.mapping
-	size := partBytes(a.Parts)
+	size := partBytes(a.Parts) + len(a.Name) + len(a.Description) + len(a.Metadata)
 	limit := b.r.e.Artifacts.MaxTaskBytes
 	switch {
 	case more && m.cutOff[a.ArtifactID]:

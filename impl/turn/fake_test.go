@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -212,7 +213,7 @@ func await(t testing.TB, s Sent) Record {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	rec, err := s.Run.Await(ctx, s.From)
+	rec, err := s.Await(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +232,11 @@ func task(t testing.TB, r Record) a2a.Task {
 		t.Fatalf("%v in %s", err, doc)
 	}
 	return out
+}
+
+// debugLog writes everything that is logged to w.
+func debugLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // all reads a stream to its end.

@@ -37,15 +37,17 @@ func (b *batch) reportedFiles(e event.ToolResult) {
 			}
 		}
 	}
+	told := map[string]bool{}
 	for _, path := range paths {
-		b.reportedFile(path)
+		b.reportedFile(path, told)
 	}
 }
 
 // reportedFile publishes one file, or a note where it is too large or not accepted. A
 // path that leads out of the base, or to anything but a file, is dropped: the tool that
-// named it is broken or hostile.
-func (b *batch) reportedFile(path string) {
+// named it is broken or hostile. Told holds the files of this result so far, since one may
+// be reported under two spellings.
+func (b *batch) reportedFile(path string, told map[string]bool) {
 	limits := &b.r.e.Artifacts
 	if limits.FileBaseDir == "" {
 		b.r.e.Logger.Warn("a reported file is not published: there is no artifacts.file_base_dir", "task", b.rec.ID, "path", path)
@@ -56,7 +58,10 @@ func (b *batch) reportedFile(path string) {
 		b.r.e.Logger.Warn("a reported file is not published", "task", b.rec.ID, "path", path, "error", err)
 		return
 	}
-	name = clean(name)
+	if name = clean(name); told[name] {
+		return
+	}
+	told[name] = true
 	mediaType := bareType(mime.TypeByExtension(filepath.Ext(name)))
 	if mediaType == "" {
 		mediaType = bytesType
@@ -65,8 +70,10 @@ func (b *batch) reportedFile(path string) {
 	meta := map[string]any{"nexus.file.path": name, "nexus.file.bytes": size}
 	note := ""
 	switch {
-	case !accepts(b.r.modes, mediaType):
-		note = "the request does not accept " + mediaType
+	case !acceptsBytes(b.r.modes, mediaType):
+		note = "the request does not accept " + mediaType + " inline"
+	case limits.MaxFileBytes <= 0:
+		note = "files are not sent inline"
 	case data == nil:
 		note = fmt.Sprintf("files up to %d bytes are sent", limits.MaxFileBytes)
 	}

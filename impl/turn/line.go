@@ -49,10 +49,13 @@ func (o *outbox) add(es ...event.Event) {
 	o.signal()
 }
 
-// close lets next return false once the rest has been read.
-func (o *outbox) close() {
+// close adds the last entries, and lets next return false once all have been read. Whoever
+// reads one of the last finds the task over: an agent whose question is retracted because
+// its task has ended can be kept from going on with it.
+func (o *outbox) close(last ...event.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.items = append(o.items, last...)
 	if !o.closed {
 		o.closed = true
 		close(o.ended)

@@ -23,8 +23,7 @@ func (r *Run) lost(b *batch, cause error) {
 	r.log.abandon()
 	stop := &batch{r: r}
 	stop.stopAgent("the task could not be stored")
-	r.out.add(stop.tells...)
-	r.out.close()
+	r.out.close(stop.tells...)
 	err := storeError(cause)
 	for _, answer := range b.replies {
 		answer(err)

@@ -16,6 +16,7 @@ type mapping struct {
 	schema    string          // of the last llm.request
 	artifacts map[string]bool // ids published; true: its last chunk is out
 	toolSeq   int             // numbers tool results without a call id
+	repeats   map[string]int  // how often an artifact's id was wanted again
 	spent     int             // bytes of artifacts other than the answer
 	withheld  int             // artifacts left out for MaxTaskBytes
 	cutOff    map[string]bool // ids of artifacts that MaxTaskBytes ended or left out
@@ -24,6 +25,7 @@ type mapping struct {
 func (m *mapping) init(taskID string) {
 	m.response.id = taskID + "-response"
 	m.artifacts = map[string]bool{}
+	m.repeats = map[string]int{}
 	m.cutOff = map[string]bool{}
 }
 
@@ -43,7 +45,7 @@ var rules map[string]rule
 
 func init() {
 	rules = map[string]rule{
-		"agent.turn.start":   on((*batch).turnStart, early),
+		"agent.turn.start":   on((*batch).turnStart, early|works),
 		"turn.rejected":      on((*batch).turnRejected, early),
 		"io.output":          on((*batch).output, works),
 		"io.output.delta":    on((*batch).outputDelta, works),
@@ -60,7 +62,7 @@ func init() {
 		"auth.required":      on((*batch).authRequired, 0),
 		"hitl.responded":     on((*batch).hitlResponded, early),
 		"hitl.cancel":        on((*batch).hitlCancelled, early),
-		"core.error":         on((*batch).coreError, early),
+		"core.error":         on((*batch).coreError, early|works),
 		"cancel.complete":    on((*batch).cancelComplete, early),
 		"agent.turn.end":     on((*batch).turnEnd, 0),
 	}
@@ -107,7 +109,7 @@ func (b *batch) mapEvent(e event.Event) {
 		b.r.e.Logger.Debug("event of another turn", "task", b.rec.ID, "type", e.EventType(), "turn", id)
 		return
 	}
-	if ru.works {
+	if ru.works && m.bound && e.Turn() == m.turnID {
 		b.authorised()
 	}
 	ru.do(b, e)
@@ -124,7 +126,7 @@ func (b *batch) turnStart(e event.TurnStart) {
 
 // turnRejected ends a task whose input the agent declines, a veto included (decision 19).
 func (b *batch) turnRejected(e event.TurnRejected) {
-	reason, _ := cut(clean(e.Reason), maxReason)
+	reason, _ := abridged(clean(e.Reason), maxReason)
 	if reason == "" {
 		reason = "The agent declined the message"
 	}
@@ -146,11 +148,12 @@ func (b *batch) llmResponse(e event.LLMResponse) {
 func (b *batch) coreError(e event.CoreError) {
 	m := &b.r.mapping
 	own := m.bound && e.TurnID == m.turnID && e.TurnID != ""
-	if !e.Fatal && !e.RetriesExhausted && (e.Retryable || !own) {
+	stray := !m.bound && e.TurnID != "" // of a turn before this one
+	if !e.Fatal && (stray || !e.RetriesExhausted && (e.Retryable || !own)) {
 		b.r.e.Logger.Warn("the agent reports an error and goes on", "task", b.rec.ID, "source", e.Source, "message", e.Message)
 		return
 	}
-	text, _ := cut(clean(e.Message), maxReason)
+	text, _ := abridged(clean(e.Message), maxReason)
 	if text == "" {
 		text = "The agent failed"
 	}
@@ -161,7 +164,11 @@ func (b *batch) coreError(e event.CoreError) {
 const maxReason = 4 << 10
 
 // cancelComplete without our asking: the agent was stopped from elsewhere (decision 21).
-func (b *batch) cancelComplete(event.CancelComplete) {
+// Before this turn has begun, one that names a turn is the late echo of another's end.
+func (b *batch) cancelComplete(e event.CancelComplete) {
+	if !b.r.mapping.bound && e.TurnID != "" {
+		return
+	}
 	b.flush()
 	b.status(a2a.TaskStateCanceled, b.r.say("The turn was cancelled at the agent"))
 	b.r.questions = nil

@@ -41,6 +41,7 @@ func TestMapping(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		gated  bool
+		late   bool // the turn begins among the events
 		modes  []string
 		events []event.Event
 		want   []string
@@ -90,7 +91,11 @@ func TestMapping(t *testing.T) {
 		{name: "an artifact in chunks (LR-13)", events: []event.Event{
 			artifactEvent("a", "Hel", true, false), artifactEvent("a", "lo", true, true),
 			artifactEvent("a", "after", true, false), artifactEvent("a", "new", false, true), end},
-			want: []string{"artifact Hel", "artifact+. lo", "artifact after", "artifact. new", "COMPLETED"}},
+			want: []string{"artifact Hel", "artifact+. lo", "artifact+ after", "artifact. new", "COMPLETED"}},
+		{name: "an earlier turn's last words before this one begins", late: true, events: []event.Event{
+			event.CancelComplete{TurnID: "old"}, event.CoreError{TurnID: "old", RetriesExhausted: true}, event.CoreError{TurnID: "old"},
+			event.TurnEnd{TurnID: "old"}, event.Output{TurnID: "old", Role: "assistant", Content: "stray"}, start, output("x"), end},
+			want: []string{"WORKING", "artifact. x", "COMPLETED"}},
 		{name: "rejected", events: []event.Event{event.TurnRejected{TurnID: "t", Reason: "no"}}, want: []string{"REJECTED"}},
 		{name: "fatal", events: []event.Event{event.CoreError{Fatal: true, Retryable: true}}, want: []string{"FAILED"}},
 		{name: "retries used up", events: []event.Event{event.CoreError{TurnID: "t", Retryable: true, RetriesExhausted: true}}, want: []string{"FAILED"}},
@@ -113,21 +118,34 @@ func TestMapping(t *testing.T) {
 		{name: "a question outlasts other work", events: []event.Event{
 			event.HITLRequested{TurnID: "t", RequestID: "q", Prompt: "?"}, output("x"), end},
 			want: []string{"INPUT_REQUIRED", "artifact. x", "COMPLETED"}},
+		{name: "a further round means authorised", events: []event.Event{
+			event.AuthRequired{TurnID: "t", RequestID: "q", Prompt: "?"}, start, end}, want: []string{"AUTH_REQUIRED", "WORKING", "COMPLETED"}},
+		{name: "an error to go on from means authorised", events: []event.Event{
+			event.AuthRequired{TurnID: "t", RequestID: "q", Prompt: "?"}, event.CoreError{TurnID: "t", Retryable: true}, end},
+			want: []string{"AUTH_REQUIRED", "WORKING", "COMPLETED"}},
+		{name: "a question does not mean authorised", events: []event.Event{
+			event.AuthRequired{TurnID: "t", RequestID: "q", Prompt: "?"}, event.HITLRequested{TurnID: "t", RequestID: "r", Prompt: "?"},
+			event.HITLResponded{RequestID: "r"}, event.ThinkingStep{TurnID: "t"}, end},
+			want: []string{"AUTH_REQUIRED", "INPUT_REQUIRED", "AUTH_REQUIRED", "WORKING", "COMPLETED"}},
 		{name: "going on means authorised", events: []event.Event{
 			event.AuthRequired{TurnID: "t", RequestID: "q", Prompt: "?"}, event.ThinkingStep{TurnID: "t"}, end},
 			want: []string{"AUTH_REQUIRED", "WORKING", "COMPLETED"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := newMemory()
+			events, before := c.events, 1
+			if !c.late {
+				events, before = append([]event.Event{start}, events...), 2
+			}
 			e := engine(t, Options{Journal: j, Driver: &script{
-				agent: Agent{Gated: c.gated}, turn: unbatched(append([]event.Event{start}, c.events...)...)}})
+				agent: Agent{Gated: c.gated}, turn: unbatched(events...)}})
 			in := ask("go")
 			in.AcceptedOutputModes = c.modes
 			s := send(t, e, in)
 			frames := all(s.Run.Follow())
 			got := words(t, frames)
-			if len(got) < 2 || !slices.Equal(got[2:], c.want) {
-				t.Errorf("frames %q, want %q after WORKING", got, c.want)
+			if len(got) < before || !slices.Equal(got[before:], c.want) {
+				t.Errorf("frames %q, want %q at the end", got, c.want)
 			}
 			agree(t, frames, j.get(s.Record.ID))
 		})
@@ -199,6 +217,7 @@ func TestInvalidEvents(t *testing.T) {
 		"an answer that is not valid":                       event.Output{TurnID: "t", Parts: []a2a.Part{{Text: &two, Raw: []byte("x")}}},
 		"a question without an id":                          event.HITLRequested{TurnID: "t", Prompt: "?"},
 		"a question of an unknown mode":                     event.HITLRequested{TurnID: "t", RequestID: "q", Mode: "guess"},
+		"a question with a choice that has no id":           event.HITLRequested{TurnID: "t", RequestID: "q", Choices: []event.Choice{{ID: "a"}, {Label: "b"}}},
 		"a question with choices only and no choices":       event.HITLRequested{TurnID: "t", RequestID: "q", Mode: "choices"},
 		"a tool result whose structured output is not JSON": event.ToolResult{TurnID: "t", CallID: "c", Structured: jsontext.Value(`{"a"`)},
 		"an event that cannot be understood":                (*event.Output)(nil),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
 
 	"a2aserve/gen/a2a"
@@ -20,11 +21,11 @@ const (
 
 // checkModes refuses what the agent cannot read, and requests that accept nothing that
 // it can write (A2A §3.3.2, decisions 25 and 29). Text of any kind can be read as plain
-// text.
+// text, by the agent and by the client.
 func (e *Engine) checkModes(in Input) error {
 	for i, p := range in.Message.Parts {
 		for _, t := range mediaTypes(p) {
-			if p.Text != nil && strings.HasPrefix(bareType(t), "text/") && accepts(e.agent.InputModes, textPlain) {
+			if p.Text != nil && isText(t) && accepts(e.agent.InputModes, textPlain) {
 				continue
 			}
 			if !accepts(e.agent.InputModes, t) {
@@ -37,10 +38,13 @@ func (e *Engine) checkModes(in Input) error {
 	if len(in.AcceptedOutputModes) == 0 || len(e.agent.OutputModes) == 0 {
 		return nil
 	}
-	for _, t := range e.agent.OutputModes {
-		if accepts(in.AcceptedOutputModes, t) {
+	// What an agent that writes text says comes as text first, and so do all notes.
+	if accepts(e.agent.OutputModes, textPlain) {
+		if slices.ContainsFunc(in.AcceptedOutputModes, isText) || accepts(in.AcceptedOutputModes, textPlain) {
 			return nil
 		}
+	} else if slices.ContainsFunc(e.agent.OutputModes, func(t string) bool { return accepts(in.AcceptedOutputModes, t) }) {
+		return nil
 	}
 	return a2a.ContentTypeNotSupportedError.Errorf("The agent writes none of the accepted output modes; it writes %s",
 		strings.Join(e.agent.OutputModes, ", ")).With("field", "configuration.acceptedOutputModes")
@@ -87,6 +91,15 @@ func accepts(modes []string, mediaType string) bool {
 		}
 	}
 	return false
+}
+
+func isText(mediaType string) bool { return strings.HasPrefix(bareType(mediaType), "text/") }
+
+// acceptsBytes reports whether a file of the media type may be sent with its content.
+// Where all modes are text it may not, not even a text file.
+func acceptsBytes(modes []string, mediaType string) bool {
+	textOnly := len(modes) > 0 && !slices.ContainsFunc(modes, func(m string) bool { return !isText(m) })
+	return !textOnly && accepts(modes, mediaType)
 }
 
 // bareType is a media type in lower case, without parameters; of what is none, the

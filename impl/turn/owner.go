@@ -56,10 +56,11 @@ func (r *Run) step(items []any) bool {
 	}
 	// The agent is told only what is stored. An answer that were lost with the server
 	// would otherwise have been acted upon.
-	r.out.add(b.tells...)
 	if b.end {
 		r.e.retire(r)
-		r.out.close()
+		r.out.close(b.tells...)
+	} else {
+		r.out.add(b.tells...)
 	}
 	for _, answer := range b.replies {
 		answer(nil)

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,8 +87,11 @@ func (b *batch) hitlRequested(e event.HITLRequested) {
 	case strict && len(e.Choices) == 0:
 		b.invalid("a question with choices only and no choices", nil)
 		return
+	case slices.ContainsFunc(e.Choices, func(c event.Choice) bool { return strings.TrimSpace(c.ID) == "" }):
+		b.invalid("a question with a choice that has no id", nil)
+		return
 	}
-	text := e.Prompt
+	text, _ := abridged(clean(e.Prompt), maxPrompt)
 	for _, c := range e.Choices {
 		text += "\n- " + c.ID
 		if c.Label != "" && c.Label != c.ID {
@@ -101,8 +105,12 @@ func (b *batch) hitlRequested(e event.HITLRequested) {
 
 // authRequired parks the task at AUTH_REQUIRED (A2A §7.6.1).
 func (b *batch) authRequired(e event.AuthRequired) {
-	b.park(question{id: e.RequestID, auth: true}, e.Prompt, questionNote{RequestID: e.RequestID})
+	text, _ := abridged(clean(e.Prompt), maxPrompt)
+	b.park(question{id: e.RequestID, auth: true}, text, questionNote{RequestID: e.RequestID})
 }
+
+// maxPrompt bounds, in bytes, the words of a question: they are stored and sent twice.
+const maxPrompt = 64 << 10
 
 // questionNote is the metadata of a message that asks.
 type questionNote struct {
@@ -213,8 +221,6 @@ func (b *batch) answer(a answerAsk) {
 		a.reply <- reply{err: a2a.InternalError.Errorf("The message could not be stored").Because(err)}
 		return
 	}
-	from := len(b.frames)
-	_, at := r.log.snapshot()
 	if len(a.modes) > 0 {
 		r.modes = a.modes
 	}
@@ -225,12 +231,18 @@ func (b *batch) answer(a answerAsk) {
 	b.addHistory(doc)
 	b.close(i)
 	b.tell(told)
+	// The task as it stands now, whatever else this batch may do to it: who reads on from
+	// here must not find what the record holds already.
+	_, at := r.log.snapshot()
+	answered := reply{rec: b.rec, from: at + len(b.frames)}
 	b.replies = append(b.replies, func(err error) {
-		a.reply <- reply{rec: b.rec, from: at + from, err: err}
+		answered.err = err
+		a.reply <- answered
 	})
 }
 
-// match finds the question that a message answers, and the choice that it makes.
+// match finds the question that a message answers, and the choice that it makes. An
+// answer to a question that is answered already must not become one to another.
 func (r *Run) match(msg a2a.Message, text string) (at int, choice string, err error) {
 	var note questionNote
 	if msg.Metadata != nil && json.Unmarshal(msg.Metadata, &note) != nil {
@@ -238,14 +250,15 @@ func (r *Run) match(msg a2a.Message, text string) (at int, choice string, err er
 	}
 	at, _ = r.findQuestion(note.RequestID)
 	named := at >= 0
+	if note.RequestID != "" && !named {
+		return 0, "", refusal("TASK_NOT_AWAITING_INPUT", "The task is not waiting for an answer to this question")
+	}
 	for i := len(r.questions) - 1; i >= 0; i-- {
 		if named && i != at {
 			continue
 		}
-		for _, c := range r.questions[i].choices {
-			if said := strings.TrimSpace(text); said != "" && (same(said, c.ID) || same(said, c.Label)) {
-				return i, c.ID, nil
-			}
+		if id, ok := r.questions[i].choice(text); ok {
+			return i, id, nil
 		}
 	}
 	if !named { // the newest that takes free text, or else the newest
@@ -269,8 +282,24 @@ func (r *Run) match(msg a2a.Message, text string) (at int, choice string, err er
 	return at, "", nil
 }
 
-// same compares an answer with an option, without case and surrounding space.
-func same(said, option string) bool { return strings.EqualFold(said, strings.TrimSpace(option)) }
+// choice finds the option that a text names, by its id or else by its label, without case
+// and surrounding space. Of ids that differ in case only, the one as written counts.
+func (q *question) choice(text string) (id string, ok bool) {
+	said := strings.TrimSpace(text)
+	if said == "" {
+		return "", false
+	}
+	for _, same := range []func(event.Choice) bool{
+		func(c event.Choice) bool { return strings.TrimSpace(c.ID) == said },
+		func(c event.Choice) bool { return strings.EqualFold(strings.TrimSpace(c.ID), said) },
+		func(c event.Choice) bool { return strings.EqualFold(strings.TrimSpace(c.Label), said) },
+	} {
+		if i := slices.IndexFunc(q.choices, same); i >= 0 {
+			return q.choices[i].ID, true
+		}
+	}
+	return "", false
+}
 
 // messageText joins the text parts of a message.
 func messageText(m a2a.Message) string {

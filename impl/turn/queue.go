@@ -119,9 +119,12 @@ func weight(e event.Event) int {
 func partBytes(parts []a2a.Part) int {
 	n := 0
 	for _, p := range parts {
-		n += len(p.Raw) + len(p.Data)
+		n += len(p.Raw) + len(p.Data) + len(p.Metadata) + len(p.Filename)
 		if p.Text != nil {
 			n += len(*p.Text)
+		}
+		if p.URL != nil {
+			n += len(*p.URL)
 		}
 	}
 	return n

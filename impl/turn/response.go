@@ -19,8 +19,10 @@ type response struct {
 	held    strings.Builder // the end of said that no chunk has carried yet
 	rest    string          // the first bytes of a character whose others are still to come
 	chunks  int             // published
+	size    int             // bytes of the parts that the agent made itself
 	dropped int             // bytes beyond MaxAnswerBytes
 	closed  bool            // the last chunk is out: what follows is another answer
+	open    bool            // the agent makes the answer itself, and more chunks of it may follow
 }
 
 func (s *response) begun() bool { return s.chunks > 0 || s.held.Len() > 0 }
@@ -76,11 +78,16 @@ func (b *batch) addText(text string) {
 // publishHeld sends what has gathered as a chunk, unless the frame log is half full and
 // it is not worth one.
 func (b *batch) publishHeld() {
-	s := &b.r.mapping.response
-	if s.held.Len() == 0 || s.closed {
+	if b.r.logBytes+b.bytes() > b.r.e.MaxLogBytes/2 && b.r.mapping.response.held.Len() < holdUntil {
 		return
 	}
-	if b.r.logBytes+b.bytes() > b.r.e.MaxLogBytes/2 && s.held.Len() < holdUntil {
+	b.publishText()
+}
+
+// publishText sends what has gathered, however little it is.
+func (b *batch) publishText() {
+	s := &b.r.mapping.response
+	if s.held.Len() == 0 || s.closed {
 		return
 	}
 	text := s.held.String()
@@ -93,6 +100,10 @@ func (b *batch) publishHeld() {
 func (b *batch) flush() {
 	b.truncationNotice()
 	s := &b.r.mapping.response
+	if s.open && s.dropped > 0 {
+		b.responseChunk([]a2a.Part{s.note()}, true, true)
+		s.open = false
+	}
 	if s.closed || s.rest == "" && !s.begun() {
 		return
 	}
@@ -107,6 +118,7 @@ func (b *batch) answerText(text string) {
 	s := &b.r.mapping.response
 	text = clean(text)
 	if text == "" && !s.begun() {
+		s.rest = ""
 		return
 	}
 	said := s.said.String()
@@ -128,7 +140,7 @@ func (b *batch) closeResponse() {
 	s := &b.r.mapping.response
 	text := s.held.String()
 	if s.dropped > 0 {
-		text += fmt.Sprintf("\n[truncated: %d of %d bytes shown]", s.said.Len(), s.said.Len()+s.dropped)
+		text += "\n" + truncated(s.said.Len(), s.said.Len()+s.dropped)
 	}
 	s.held.Reset()
 	var parts []a2a.Part
@@ -155,7 +167,62 @@ func (b *batch) answerParts(parts []a2a.Part) {
 	}
 	s := &b.r.mapping.response
 	*s = response{id: s.id, closed: true}
-	b.responseChunk(fit(parts, b.r.modes), false, true)
+	b.responseChunk(b.room(fit(parts, b.r.modes), true), false, true)
+}
+
+// room keeps of the parts of an answer what MaxAnswerBytes leaves room for; the last
+// ones end with a note of what is missing.
+func (b *batch) room(parts []a2a.Part, last bool) []a2a.Part {
+	s := &b.r.mapping.response
+	if limit := b.r.e.Artifacts.MaxAnswerBytes; limit > 0 {
+		left := limit - s.said.Len() - s.size
+		if s.dropped > 0 {
+			left = 0 // nothing that follows a gap
+		}
+		var over int
+		parts, over = shorten(parts, left)
+		s.dropped += over
+	}
+	s.size += partBytes(parts)
+	if last && s.dropped > 0 {
+		parts = append(parts, s.note())
+	}
+	return parts
+}
+
+// shorten keeps the first parts, of n bytes together: of a text its beginning, anything
+// else whole or not at all. It returns how many bytes are left out.
+func shorten(parts []a2a.Part, n int) (kept []a2a.Part, over int) {
+	for _, p := range parts {
+		size := partBytes([]a2a.Part{p})
+		switch {
+		case over > 0:
+		case size <= n:
+			kept = append(kept, p)
+			n -= size
+			continue
+		case p.Text != nil:
+			if text, _ := cut(*p.Text, n); text != "" {
+				p.Text = &text
+				kept = append(kept, p)
+				size -= len(text)
+			}
+		}
+		over += size
+	}
+	return kept, over
+}
+
+// note says what MaxAnswerBytes has cut from an answer in parts.
+func (s *response) note() a2a.Part {
+	shown := s.said.Len() + s.size
+	text := truncated(shown, shown+s.dropped)
+	return a2a.Part{Text: &text}
+}
+
+// truncated is how every cut shows.
+func truncated(shown, total int) string {
+	return fmt.Sprintf("[truncated: %d of %d bytes shown]", shown, total)
 }
 
 // responseChunk publishes a piece of the answer. The schema that the model was given goes
@@ -163,8 +230,15 @@ func (b *batch) answerParts(parts []a2a.Part) {
 func (b *batch) responseChunk(parts []a2a.Part, more, last bool) {
 	m := &b.r.mapping
 	a := a2a.Artifact{ArtifactID: m.response.id, Parts: parts}
+	meta := map[string]any{}
 	if last && m.schema != "" {
-		a.Metadata = object(map[string]any{"nexus.output.schema": clean(m.schema)})
+		meta["nexus.output.schema"] = clean(m.schema)
+	}
+	if last && m.response.dropped > 0 {
+		meta["nexus.artifact.truncated"] = true
+	}
+	if len(meta) > 0 {
+		a.Metadata = object(meta)
 	}
 	m.response.chunks++
 	m.artifacts[a.ArtifactID] = last
@@ -201,7 +275,7 @@ func fit(parts []a2a.Part, modes []string) []a2a.Part {
 		case p.Text != nil:
 			text := clean(*p.Text)
 			p.Text = &text
-		case accepts(modes, types[0]):
+		case p.Raw == nil && accepts(modes, types[0]), acceptsBytes(modes, types[0]):
 		case p.Data != nil:
 			text := string(p.Data)
 			p = a2a.Part{Text: &text, Metadata: p.Metadata}
@@ -222,6 +296,9 @@ func fileLabel(p a2a.Part) string {
 	}
 	if p.Raw != nil {
 		label += fmt.Sprintf(" of %d bytes", len(p.Raw))
+	}
+	if p.URL != nil {
+		label += " at " + clean(*p.URL)
 	}
 	return label
 }

@@ -155,6 +155,15 @@ func (r *Run) Await(ctx context.Context, from int) (Record, error) {
 	}
 }
 
+// Await is the run's for whoever sent a message: it returns at once when the message left
+// the task waiting for another one.
+func (s Sent) Await(ctx context.Context) (Record, error) {
+	if s.Record.State.Interrupted() {
+		return s.Record, nil
+	}
+	return s.Run.Await(ctx, s.From)
+}
+
 // Requests of the server to a run's owner.
 type (
 	cancelAsk struct{ reply chan<- reply }

@@ -73,7 +73,7 @@ func (b *Bench) Await(s turn.Sent) a2a.Task {
 	b.T.Helper()
 	ctx, cancel := context.WithTimeout(b.T.Context(), time.Minute)
 	defer cancel()
-	rec, err := s.Run.Await(ctx, s.From)
+	rec, err := s.Await(ctx)
 	if err != nil {
 		b.T.Fatalf("await: %v", err)
 	}
