@@ -40,11 +40,13 @@ type Frame struct {
 
 // Stream is an accepted subscription: an opening snapshot (or nil), the index of
 // the next frame, and the log to follow. From returns the frames from i on; when
-// there are none, the channel is closed once there are.
+// there are none, the channel is closed once there are. A stream has one reader, who
+// never goes back, and who calls Close, where there is one, on leaving.
 type Stream struct {
 	First []byte
 	At    int
 	From  func(i int) ([]Frame, <-chan struct{})
+	Close func() // may be nil
 }
 
 // Reply is what an operation gives a binding: a stream, or the JSON of its response.

@@ -26,7 +26,7 @@ type Options struct {
 	Wired func(*op.Operation) bool
 
 	StrictVersion bool     // a request without A2A-Version is one of 0.3 (A2A §3.6.2); otherwise of 1.0
-	Extensions    []string // URIs of the extensions that may be activated
+	Extensions    []string // URIs of the extensions that streams may activate
 
 	JSONRPCPath string                  // "/a2a", also served with a slash at the end
 	RESTPrefix  string                  // "/a2a/v1"

@@ -29,6 +29,8 @@ type fake struct {
 	calls []string
 	task  func(id string) ([]byte, error)
 	log   func(id string) (*op.Stream, error)
+	// called sees what was negotiated; may be nil.
+	called func(*call.Call)
 }
 
 func (f *fake) note(ctx context.Context, name string, in any) {
@@ -38,6 +40,9 @@ func (f *fake) note(ctx context.Context, name string, in any) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.called != nil {
+		f.called(call.From(ctx))
+	}
 	f.calls = append(f.calls, call.From(ctx).Principal.ID+" "+name+" "+string(b))
 }
 
@@ -134,8 +139,11 @@ func (s *server) send(method, path, body string, header ...string) *http.Respons
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(header); i += 2 {
-		if req.Header.Del(header[i]); header[i+1] != "" {
-			req.Header.Set(header[i], header[i+1])
+		req.Header.Del(header[i])
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i+1] != "" {
+			req.Header.Add(header[i], header[i+1])
 		}
 	}
 	res, err := s.Client().Do(req)

@@ -39,7 +39,7 @@ func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 	e, err := readEnvelope(body)
 	to.id = e.id
 	if err == nil {
-		err = h.negotiate(w, r)
+		err = h.negotiate(r)
 	}
 	if err != nil {
 		h.fail(to, err)

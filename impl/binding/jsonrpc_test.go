@@ -7,6 +7,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/call"
 )
 
 func TestEnvelopes(t *testing.T) {
@@ -234,14 +235,44 @@ func check(t *testing.T, s *server, name string, ok bool, body, typ string, code
 	}
 }
 
+// What a stream activates is said in its answer, however the request lists it; unknown
+// URIs are ignored, and where there is no stream nothing is activated (A2A §3.2.6, §4.6.3).
 func TestExtensions(t *testing.T) {
 	s := serve(t, Options{Extensions: []string{"u1", "u3"}})
-	_, _, header := s.do("GET", "/a2a/v1/tasks/t", "", "a2a-extensions", "u2 ,u1 ,, u1", "X-A2A-Extensions", "u3")
-	if got := header.Get("A2A-Extensions"); got != "u1, u3" {
-		t.Errorf("activated %q", got)
+	var activated []string
+	s.fake.log = func(string) (*op.Stream, error) { return ended(), nil }
+	s.fake.called = func(c *call.Call) { activated = c.Extensions }
+	for _, c := range []struct {
+		headers []string // names and values
+		want    string
+	}{
+		{[]string{"a2a-extensions", "u1 , u3"}, "u1, u3"},
+		{[]string{"A2A-Extensions", "u3,u1"}, "u3, u1"},
+		{[]string{"A2A-Extensions", "u1", "A2A-Extensions", "u3"}, "u1, u3"},
+		{[]string{"A2A-Extensions", "u2 ,\tu1 ,, u1", "X-A2A-Extensions", "u3"}, "u1, u3"},
+		{[]string{"X-A2A-Extensions", "u1"}, "u1"},
+		{[]string{"A2A-Extensions", "u2"}, ""},
+		{[]string{"A2A-Extensions", "U1,u1/,u"}, ""},
+		{[]string{"A2A-Extensions", " "}, ""},
+		{[]string{"A2A-Extensions", " , ,"}, ""},
+		{nil, ""},
+	} {
+		for path, body := range map[string]string{"/a2a": rpcStream, "/a2a/v1/message:stream": message} {
+			_, _, header := s.do("POST", path, body, c.headers...)
+			if got := header.Get("A2A-Extensions"); got != c.want || len(header.Values("A2A-Extensions")) > 1 {
+				t.Errorf("%s %q: says %q, want %q", path, c.headers, got, c.want)
+			}
+			if got := strings.Join(activated, ", "); got != c.want {
+				t.Errorf("%s %q: activates %q, want %q", path, c.headers, got, c.want)
+			}
+		}
 	}
-	if _, _, header := s.do("GET", "/a2a/v1/tasks/t", "", "A2A-Extensions", "u2"); header.Values("A2A-Extensions") != nil {
-		t.Errorf("activated %q", header.Values("A2A-Extensions"))
+	if _, _, header := s.do("GET", "/a2a/v1/tasks/t", "", "A2A-Extensions", "u1"); header.Values("A2A-Extensions") != nil {
+		t.Errorf("a task activates %q", header.Values("A2A-Extensions"))
+	}
+	s.fake.log = func(string) (*op.Stream, error) { return nil, &a2a.Error{Type: a2a.TaskNotFoundError} }
+	if _, _, header := s.do("GET", "/a2a/v1/tasks/t:subscribe", "", "A2A-Extensions", "u1"); header.Values("A2A-Extensions") != nil {
+		t.Errorf("a refusal activates %q", header.Values("A2A-Extensions"))
 	}
 }
 

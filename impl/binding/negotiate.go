@@ -16,7 +16,7 @@ var supported = regexp.MustCompile(`^1\.0(\.\d{1,9})?$`)
 
 // negotiate settles the version and the extensions of a request (A2A §3.2.6), which come
 // in headers, the version also in the query (A2A §3.6.1).
-func (h *Handler) negotiate(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) negotiate(r *http.Request) error {
 	c := call.From(r.Context())
 	versions := slices.Clone(r.Header.Values(wire.VersionHeader))
 	for name, values := range r.URL.Query() {
@@ -38,18 +38,8 @@ func (h *Handler) negotiate(w http.ResponseWriter, r *http.Request) error {
 	if !given && h.StrictVersion {
 		return unsupported("A request without %s is one of version 0.3, which is not supported; this server speaks "+wire.Version, wire.VersionHeader)
 	}
-	// What is activated is said in the answer; an unknown extension is simply not.
 	c.Version = wire.Version
-	c.Extensions = extensions(r.Header)
-	var active []string
-	for _, uri := range c.Extensions {
-		if slices.Contains(h.Extensions, uri) {
-			active = append(active, uri)
-		}
-	}
-	if len(active) > 0 {
-		w.Header().Set(wire.ExtensionsHeader, strings.Join(active, ", "))
-	}
+	c.Extensions = h.extensions(r.Header)
 	return nil
 }
 
@@ -58,14 +48,15 @@ func unsupported(format string, args ...any) error {
 	return a2a.VersionNotSupportedError.Errorf(format, args...).With("supportedVersions", wire.Version)
 }
 
-// extensions lists the requested URIs in order, each once. The header's old name is read
-// too, since clients of earlier versions still send it.
-func extensions(header http.Header) []string {
+// extensions lists the requested URIs that are supported, in order, each once; others are
+// ignored (A2A §4.6.3). The header's old name is read too, since clients of earlier
+// versions still send it.
+func (h *Handler) extensions(header http.Header) []string {
 	var list []string
 	for _, name := range []string{wire.ExtensionsHeader, "X-" + wire.ExtensionsHeader} {
 		for _, line := range header.Values(name) {
 			for uri := range strings.SplitSeq(line, ",") {
-				if uri = strings.TrimSpace(uri); uri != "" && !slices.Contains(list, uri) {
+				if uri = strings.TrimSpace(uri); slices.Contains(h.Extensions, uri) && !slices.Contains(list, uri) {
 					list = append(list, uri)
 				}
 			}

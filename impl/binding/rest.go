@@ -32,7 +32,7 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	operation(r, o)
-	err := h.negotiate(w, r)
+	err := h.negotiate(r)
 	if err == nil {
 		err = h.refusal(o)
 	}

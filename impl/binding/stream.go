@@ -3,10 +3,12 @@ package binding
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"a2aserve/gen/op"
+	"a2aserve/impl/call"
 	"a2aserve/impl/sse"
 	"a2aserve/impl/wire"
 )
@@ -86,7 +88,14 @@ func (h *Handler) write(w reply, doc []byte) {
 // the client has left, which ends nothing else (A2A §3.1.2). Last-Event-ID is ignored: a
 // subscription opens with the snapshot (A2A §3.1.6).
 func (h *Handler) follow(w reply, st *op.Stream) {
+	if st.Close != nil {
+		defer st.Close()
+	}
 	header := w.Header()
+	// What is activated is said in the answer that it has an effect on.
+	if active := call.From(w.req.Context()).Extensions; len(active) > 0 {
+		header.Set(wire.ExtensionsHeader, strings.Join(active, ", "))
+	}
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("X-Accel-Buffering", "no")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,7 +203,10 @@ func TestASlowReaderIsGivenUp(t *testing.T) {
 func TestALeavingReaderEndsItsStream(t *testing.T) {
 	s := serve(t, Options{})
 	log := newFrames(frame(`1`))
-	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+	var closed atomic.Int32
+	s.fake.log = func(string) (*op.Stream, error) {
+		return &op.Stream{From: log.from, Close: func() { closed.Add(1) }}, nil
+	}
 	for name, client := range map[string]*http.Client{"HTTP/1.1": s.Client(), "h2c": s.h2} {
 		ctx, leave := context.WithCancel(t.Context())
 		req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+"/a2a/v1/tasks/t:subscribe", nil)
@@ -217,6 +221,9 @@ func TestALeavingReaderEndsItsStream(t *testing.T) {
 		leave()
 		res.Body.Close()
 		eventually(t, func() bool { return s.h.streams.open.Load() == 0 })
+		if closed.Swap(0) != 1 {
+			t.Errorf("%s: the stream was not closed, once", name)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ type Call struct {
 	RequestID  string   // for logs; sent as X-Request-Id
 	Operation  string   // the binding fills it in once it knows; for logs
 	Version    string   // protocol version the request is processed as
-	Extensions []string // requested extension URIs, in order, once each (A2A §3.2.6)
+	Extensions []string // URIs of requested extensions that are supported, in order, once each (A2A §3.2.6)
 }
 
 type key struct{}

@@ -34,6 +34,7 @@ type Options struct {
 	Private     bool                     // the card is for authenticated callers, who stand before it
 	InputModes  []string                 // media types of the driver's agent
 	OutputModes []string
+	Extensions  []a2a.AgentExtension // that may be activated
 
 	// Refuse answers a request that cannot be answered with the card; nil: plain text.
 	Refuse func(http.ResponseWriter, *http.Request, *a2a.Error)
@@ -139,6 +140,7 @@ func derive(c *a2a.AgentCard, o Options) {
 		Streaming:         capability("streaming", o.Wired),
 		PushNotifications: capability("pushNotifications", o.Wired),
 		ExtendedAgentCard: capability("extendedAgentCard", o.Wired),
+		Extensions:        o.Extensions,
 	}
 	// A signature does not cover what has just been replaced.
 	c.Signatures = nil

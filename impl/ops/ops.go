@@ -5,6 +5,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
@@ -64,6 +65,11 @@ func (s *service) task(ctx context.Context, id string) (turn.Record, error) {
 		return rec, nil
 	}
 	return s.stored(ctx, id)
+}
+
+// telemetry reports whether the request activated the telemetry extension (A2A §3.2.6).
+func telemetry(ctx context.Context) bool {
+	return slices.Contains(call.From(ctx).Extensions, turn.TelemetryURI)
 }
 
 // encode gives a task's JSON, with as much of its history as was asked for.

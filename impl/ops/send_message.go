@@ -17,7 +17,7 @@ import (
 // answers when the task pauses or ends (A2A §3.1.1, §3.2.2).
 func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (op.Encoded[a2a.SendMessageResponse], error) {
 	var none op.Encoded[a2a.SendMessageResponse]
-	sent, err := s.send(ctx, req)
+	sent, err := s.send(ctx, req, false)
 	if err != nil {
 		return none, err
 	}
@@ -42,8 +42,8 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 }
 
 // send is what the blocking and the streaming operation share: a message on its way
-// to a new task or to the one that it names.
-func (s *service) send(ctx context.Context, req *a2a.SendMessageRequest) (turn.Sent, error) {
+// to a new task or to the one that it names. Only who follows can get telemetry.
+func (s *service) send(ctx context.Context, req *a2a.SendMessageRequest, follows bool) (turn.Sent, error) {
 	if err := s.checkSend(req); err != nil {
 		return turn.Sent{}, err
 	}
@@ -52,6 +52,7 @@ func (s *service) send(ctx context.Context, req *a2a.SendMessageRequest) (turn.S
 		ContextID: req.Message.ContextID,
 		Message:   req.Message,
 		Metadata:  req.Metadata,
+		Telemetry: follows && telemetry(ctx),
 	}
 	if req.Configuration != nil {
 		in.AcceptedOutputModes = req.Configuration.AcceptedOutputModes

@@ -12,7 +12,7 @@ import (
 // SendStreamingMessage is SendMessage whose caller follows the task: the stream opens
 // with the Task, or is one direct Message (A2A §3.1.2).
 func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) (*op.Stream, error) {
-	sent, err := s.send(ctx, req)
+	sent, err := s.send(ctx, req, true)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 		}
 		return ended(frame), nil
 	}
-	stream := sent.Run.Follow()
+	stream := sent.Follow()
 	if req.Message.TaskID == "" {
 		return stream, nil
 	}
@@ -31,7 +31,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 	if err != nil {
 		return nil, err
 	}
-	stream.First, stream.At = wrapTask(task), sent.From
+	stream.First = wrapTask(task)
 	return stream, nil
 }
 

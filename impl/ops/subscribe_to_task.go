@@ -16,6 +16,9 @@ func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 	}
 	if run := s.Engine.Live(call.From(ctx).Principal.ID, req.ID); run != nil {
 		if rec, _ := run.Snapshot(); !rec.State.Terminal() {
+			if telemetry(ctx) {
+				return run.Watch()
+			}
 			return run.Join()
 		}
 	}

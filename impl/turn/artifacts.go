@@ -14,6 +14,7 @@ import (
 // toolResult publishes the result of a tool as an artifact of its own, and the files
 // that it reports.
 func (b *batch) toolResult(e event.ToolResult) {
+	b.telemetryToolResult(e)
 	id := b.r.in.TaskID + "-tool-" + idPiece(e.CallID)
 	if e.CallID == "" {
 		id = fmt.Sprintf("%s-tool-seq-%d", b.r.in.TaskID, b.r.mapping.toolSeq)

@@ -20,6 +20,7 @@ type batch struct {
 	taskState
 	changes []Change
 	frames  []op.Frame
+	notes   []note        // telemetry, where it is watched
 	tells   []event.Event // for the agent
 	replies []func(error) // for clients; nil: journalled
 	end     bool          // the task is over

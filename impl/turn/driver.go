@@ -13,6 +13,7 @@ type Input struct {
 	Message             a2a.Message
 	AcceptedOutputModes []string
 	Metadata            a2a.Struct // of the request
+	Telemetry           bool       // the sender follows the task and activated TelemetryURI
 }
 
 // Agent is what a driver says of its agent. It does not change while the driver is in use.

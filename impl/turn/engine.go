@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"a2aserve/gen/a2a"
+	"a2aserve/gen/op"
 )
 
 // ErrNotLive is returned for a task that this engine does not run: it is finished,
@@ -85,6 +86,17 @@ type Sent struct {
 	Run     *Run
 	Record  Record // the task as it stood once the message was accepted
 	From    int    // index of the frame that comes after Record
+
+	watch *watcher // of a message that asked for telemetry
+}
+
+// Follow returns what comes after Record; of a new task its first frame too, which is
+// the task itself. It is called once.
+func (s Sent) Follow() *op.Stream {
+	if s.watch == nil {
+		return &op.Stream{At: s.From, From: s.Run.log.From}
+	}
+	return s.watch.stream(nil, s.From)
 }
 
 // Send makes a task of a message without taskId. In.ContextID may be empty; In.TaskID
@@ -132,8 +144,12 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 		return Sent{}, e.undo(r, err)
 	}
 	close(r.made)
+	sent := Sent{Run: r, Record: rec}
+	if in.Telemetry { // before the agent says anything
+		sent.watch = r.log.watch()
+	}
 	r.start()
-	return Sent{Run: r, Record: rec}, nil
+	return sent, nil
 }
 
 // start runs the owner and the turn. The engine's wait group already counts the owner.

@@ -14,6 +14,7 @@ type frameLog struct {
 	rec    Record     // the task as it stood after the last frame
 	ended  bool       // no frame will follow
 	wake   chan struct{}
+	notes  ring // telemetry, for the readers that asked for it
 }
 
 // ending is what a reader finds beyond the last frame of a log that has ended.
@@ -24,9 +25,10 @@ func (l *frameLog) init(rec Record) {
 	l.wake = make(chan struct{})
 }
 
-// publish adds frames and the task as it now stands, at once.
-func (l *frameLog) publish(rec Record, frames []op.Frame, ended bool) {
+// publish adds frames, the telemetry between them, and the task as it now stands, at once.
+func (l *frameLog) publish(rec Record, frames []op.Frame, notes []note, ended bool) {
 	l.mu.Lock()
+	l.notes.add(len(l.frames), notes)
 	l.frames = append(l.frames, frames...)
 	l.rec = rec
 	wake := l.end(ended)
@@ -45,6 +47,7 @@ func (l *frameLog) abandon() {
 // end replaces the wake-up; l.mu is held.
 func (l *frameLog) end(ended bool) (wake chan struct{}) {
 	l.ended = l.ended || ended
+	l.notes.signal()
 	wake = l.wake
 	l.wake = make(chan struct{})
 	return wake

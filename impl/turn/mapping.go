@@ -138,6 +138,7 @@ func (b *batch) turnRejected(e event.TurnRejected) {
 func (b *batch) llmRequest(e event.LLMRequest) { b.r.mapping.schema = e.SchemaName }
 
 func (b *batch) llmResponse(e event.LLMResponse) {
+	b.telemetryUsage(e)
 	if len(e.ToolCalls) == 0 {
 		b.r.mapping.final = e.Content
 	}

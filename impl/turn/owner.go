@@ -52,7 +52,9 @@ func (r *Run) step(items []any) bool {
 		}
 		r.logBytes += b.bytes()
 		r.task = b.taskState
-		r.log.publish(b.rec, b.frames, b.end)
+		r.log.publish(b.rec, b.frames, b.notes, b.end)
+	} else if len(b.notes) > 0 {
+		r.log.tell(b.notes)
 	}
 	// The agent is told only what is stored. An answer that were lost with the server
 	// would otherwise have been acted upon.

@@ -54,9 +54,16 @@ func (e *Engine) Answer(ctx context.Context, in Input) (Sent, error) {
 		return Sent{}, err
 	}
 	in.Message.TaskID, in.Message.ContextID = r.in.TaskID, r.in.ContextID
+	var watch *watcher
+	if in.Telemetry { // before the agent hears the answer
+		watch = r.log.watch()
+	}
 	got := make(chan reply, 1)
 	rep, err := r.ask(ctx, answerAsk{in.Message, in.AcceptedOutputModes, got}, got)
-	return Sent{Run: r, Record: rep.rec, From: rep.from}, err
+	if err != nil && watch != nil {
+		watch.close()
+	}
+	return Sent{Run: r, Record: rep.rec, From: rep.from, watch: watch}, err
 }
 
 // ask puts a request to the owner and waits for its answer. A caller that leaves does

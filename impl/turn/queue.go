@@ -112,6 +112,10 @@ func weight(e event.Event) int {
 		return len(e.Output) + len(e.Error) + len(e.Structured)
 	case event.Artifact:
 		return partBytes(e.Artifact.Parts)
+	case event.ThinkingStep:
+		return len(e.Content)
+	case event.ToolInvoke:
+		return len(e.Arguments)
 	}
 	return 0
 }

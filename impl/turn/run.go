@@ -32,6 +32,7 @@ type Run struct {
 	questions []question // open, oldest first
 	modes     []string   // accepted output modes
 	heard     time.Time  // when the agent last said something; zero: its turn has not begun
+	told      int64      // telemetry payloads so far
 	parkAtEnd bool       // draining: a question fails the task at once
 }
 
@@ -85,7 +86,7 @@ func (r *Run) create() (Record, error) {
 	}
 	frame := op.Frame{JSON: taskFrame(task)}
 	r.logBytes = len(frame.JSON)
-	r.log.publish(r.task.rec, []op.Frame{frame}, false)
+	r.log.publish(r.task.rec, []op.Frame{frame}, nil, false)
 	return r.task.rec, nil
 }
 
@@ -123,6 +124,19 @@ func (r *Run) Join() (*op.Stream, error) {
 		return nil, a2a.InternalError.Errorf("The task could not be encoded").Because(err)
 	}
 	return &op.Stream{First: taskFrame(task), At: at, From: r.log.From}, nil
+}
+
+// Watch is Join for a reader that activated TelemetryURI. Telemetry from before is not
+// repeated.
+func (r *Run) Watch() (*op.Stream, error) {
+	w := r.log.watch()
+	rec, at := r.log.snapshot()
+	task, err := rec.JSON(nil, true)
+	if err != nil {
+		w.close()
+		return nil, a2a.InternalError.Errorf("The task could not be encoded").Because(err)
+	}
+	return w.stream(taskFrame(task), at), nil
 }
 
 // Await returns the task once it is interrupted or terminal, looking at frames from
