@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/event"
@@ -21,6 +22,9 @@ type Options struct {
 	SessionID   string
 	MaxSessions int  // turns side by side; 0: turn.DefaultMaxSessions
 	Gated       bool // only io.output is ever the answer
+	// Nested says that a turn is over when the handlers of its io.input have returned. One
+	// that has not said so by then fails at once, and not when it has been silent for long.
+	Nested bool
 	// Admit may answer a message without a task; nil: never.
 	Admit  func(context.Context, turn.Input) (*a2a.Message, error)
 	Logger *slog.Logger
@@ -45,6 +49,7 @@ var _ turn.Driver = (*Driver)(nil)
 type active struct {
 	taskID, turnID string
 	begun          bool // agent.turn.start has come
+	failed         bool // an error has come that ends a turn
 	line           *turn.Line
 	started        chan struct{} // closed once the agent has begun, or its handlers have returned
 	startOnce      sync.Once
@@ -108,7 +113,14 @@ func (d *Driver) Turn(ctx context.Context, in turn.Input, line *turn.Line) error
 	// The agent may be told to stop after ctx has ended, so this does not end with it.
 	telling, told := context.WithCancel(context.WithoutCancel(ctx))
 	var tells sync.WaitGroup
-	tells.Go(func() { d.tell(telling, t) })
+	tells.Go(func() {
+		select {
+		case <-t.started:
+		case <-ctx.Done(): // given up before the agent has begun: it is told all the same
+		case <-telling.Done():
+		}
+		d.tell(telling, t)
+	})
 	defer tells.Wait()
 	defer told()
 
@@ -127,7 +139,7 @@ func (d *Driver) Turn(ctx context.Context, in turn.Input, line *turn.Line) error
 		return nil
 	default:
 	}
-	if err != nil {
+	if err != nil || d.opts.Nested {
 		return err
 	}
 	d.awaitEnd(ctx, t)
@@ -144,9 +156,9 @@ func (d *Driver) awaitEnd(ctx context.Context, t *active) {
 	case <-t.line.Over():
 	}
 	d.mu.Lock()
-	begun := t.begun
+	more := t.begun && !t.failed
 	d.mu.Unlock()
-	if !begun { // nothing more is to be expected of it
+	if !more { // nothing is to be expected of it any more
 		return
 	}
 	select {
@@ -164,20 +176,35 @@ func isOver(line *turn.Line) bool {
 	}
 }
 
-// tell passes on what the agent is to be told, once it knows the turn: a cancel.request
-// that came before io.input would find nothing to cancel.
+// patience is how long the agent's handlers may take over one thing they are told before
+// they are told the next beside it: an agent may run the rest of its turn inside the
+// emission of an answer, and must still hear that it is to stop.
+const patience = 50 * time.Millisecond
+
+// tell passes on what the agent is to be told. It begins once the agent knows the turn: a
+// cancel.request that came before io.input would find nothing to cancel.
 func (d *Driver) tell(ctx context.Context, t *active) {
-	select {
-	case <-t.started:
-	case <-ctx.Done():
-		return
-	}
+	var emissions sync.WaitGroup
+	defer emissions.Wait()
+	before := make(chan struct{})
+	close(before)
 	for {
 		e, ok := t.line.Next(ctx)
 		if !ok {
 			return
 		}
-		_ = d.bus.Emit(e) // panics are logged by the bus
+		impatient := time.NewTimer(patience)
+		select {
+		case <-before:
+		case <-impatient.C:
+		}
+		impatient.Stop()
+		returned := make(chan struct{})
+		emissions.Go(func() {
+			defer close(returned)
+			_ = d.bus.Emit(e) // panics are logged by the bus
+		})
+		before = returned
 	}
 }
 

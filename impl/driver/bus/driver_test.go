@@ -219,3 +219,79 @@ func TestInputOfATurn(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestGuards: the first veto counts, a guard that panics vetoes, and the agent is not asked.
+func TestGuards(t *testing.T) {
+	var mu sync.Mutex // guards seen
+	var seen []string
+	note := func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, s)
+	}
+	b, _ := stage(t, bus.Options{SessionID: "s"}, func(b *bus.Bus) {
+		b.Before("io.input", func(p *bus.Proposal) { note("last"); p.Veto("second thoughts") }, bus.WithPriority(9))
+		b.Before("io.input", func(p *bus.Proposal) {
+			note("first")
+			switch p.Event.(event.Input).Text {
+			case "panic":
+				panic("guard")
+			case "veto":
+				p.Veto("no")
+			}
+		})
+		bus.On(b, func(event.Input) { note("agent") })
+	}, turn.Options{})
+	for _, text := range []string{"panic", "veto", "neither"} {
+		if task := b.Do(text); task.Status.State != a2a.TaskStateRejected || drivertest.Said(task) == "" {
+			t.Errorf("%s: %s %q", text, task.Status.State, drivertest.Said(task))
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"first", "first", "first", "last"}; !slices.Equal(seen, want) {
+		t.Errorf("%q", seen)
+	}
+}
+
+// TestEmittingInsideAnEmission: a handler may answer an event with events of its kind.
+func TestEmittingInsideAnEmission(t *testing.T) {
+	b, _ := stage(t, bus.Options{SessionID: "s"}, func(b *bus.Bus) {
+		bus.On(b, func(e event.ToolResult) {
+			if e.CallID != "xxxxx" {
+				emit(b, event.ToolResult{TurnID: e.TurnID, CallID: e.CallID + "x", Output: "o"})
+			}
+		})
+		bus.On(b, func(in event.Input) {
+			emit(b, event.TurnStart{TurnID: "t"}, &event.ToolResult{TurnID: "t", CallID: "x", Output: "o"}, say("t", "done"), event.TurnEnd{TurnID: "t"})
+		})
+	}, turn.Options{})
+	task := b.Do("go")
+	var ids []string
+	for _, a := range task.Artifacts {
+		ids = append(ids, strings.TrimPrefix(a.ArtifactID, task.ID+"-tool-"))
+	}
+	if want := []string{"x", "xx", "xxx", "xxxx", "xxxxx", task.ID + "-response"}; !slices.Equal(ids, want) {
+		t.Errorf("%q", ids)
+	}
+}
+
+// TestQuestionTakenBack: the agent no longer needs an answer, and the task works again.
+func TestQuestionTakenBack(t *testing.T) {
+	b, _ := stage(t, bus.Options{SessionID: "s"}, func(b *bus.Bus) {
+		bus.On(b, func(in event.Input) {
+			emit(b, event.TurnStart{TurnID: "t"}, event.HITLRequested{TurnID: "t", RequestID: "q", Prompt: "?"},
+				event.HITLCancel{RequestID: "q", Reason: "found it"}, say("t", "found"), event.TurnEnd{TurnID: "t"})
+		})
+	}, turn.Options{})
+	s := b.Send(drivertest.Text("go"))
+	var states []string
+	for _, f := range b.Frames(s) {
+		if f.StatusUpdate != nil {
+			states = append(states, strings.TrimPrefix(string(f.StatusUpdate.Status.State), "TASK_STATE_"))
+		}
+	}
+	if want := []string{"WORKING", "INPUT_REQUIRED", "WORKING", "COMPLETED"}; !slices.Equal(states, want) {
+		t.Errorf("%q", states)
+	}
+}

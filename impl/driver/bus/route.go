@@ -6,7 +6,7 @@ import "a2aserve/gen/event"
 // event into that turn's queue.
 func (d *Driver) hear(e event.Event) {
 	switch e.EventType() {
-	case "io.input", "cancel.request", "hitl.cancel", "shutdown": // ours
+	case "io.input", "cancel.request", "shutdown": // ours
 		return
 	}
 	t := d.route(e)
@@ -32,8 +32,20 @@ func (d *Driver) route(e event.Event) *active {
 	switch v := value(e).(type) {
 	case event.TurnStart:
 		return d.bind(v)
+	case event.TurnRejected:
+		if v.TaskID != "" {
+			return d.byTask[v.TaskID]
+		}
 	case event.HITLResponded:
 		return d.byAsk[v.RequestID]
+	case event.HITLCancel: // ours, or the agent takes its question back
+		return d.byAsk[v.RequestID]
+	case event.CoreError:
+		t := d.of(v.TurnID)
+		if t != nil && (v.Fatal || v.RetriesExhausted || !v.Retryable) {
+			t.failed = true
+		}
+		return t
 	case event.HITLRequested:
 		return d.asks(d.of(v.TurnID), v.RequestID)
 	case event.AuthRequired:
@@ -44,15 +56,8 @@ func (d *Driver) route(e event.Event) *active {
 
 // value is the event itself where a pointer to it was emitted.
 func value(e event.Event) event.Event {
-	switch p := e.(type) {
-	case *event.TurnStart:
-		return *p
-	case *event.HITLResponded:
-		return *p
-	case *event.HITLRequested:
-		return *p
-	case *event.AuthRequired:
-		return *p
+	if t := event.Named(e.EventType()); t != nil {
+		return t.Value(e)
 	}
 	return e
 }
