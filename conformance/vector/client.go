@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -45,10 +46,14 @@ func (t *Target) request(ctx context.Context, b Binding, op, user, params string
 		build = t.rpcRequest
 	}
 	req, _, err := build(ctx, op, params)
-	if err == nil && t.Tokens[user] != "" {
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, t.Header)
+	if t.Tokens[user] != "" {
 		req.Header.Set("Authorization", "Bearer "+t.Tokens[user])
 	}
-	return req, err
+	return req, nil
 }
 
 func (r *reply) refusal() *Refusal {

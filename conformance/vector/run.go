@@ -18,6 +18,7 @@ type Target struct {
 	RPC, REST string            // paths
 	Tokens    map[string]string // bearer token by user; "nobody" has none
 	Client    *http.Client
+	Header    http.Header // further headers of Call and Open; may be nil
 	// Observe sees each REST exchange of an operation, for contract checks; may be nil.
 	Observe func(req *http.Request, body []byte, res *http.Response, answer []byte) error
 }

@@ -222,13 +222,22 @@ func write(base, path, content string) error {
 	return root.WriteFile(path, []byte(content), 0o644)
 }
 
-// think shows telemetry: reasoning steps and token counts.
+// think shows telemetry: reasoning steps, so many milliseconds apart, and token counts.
 func (p *act) think(rest string) {
-	n, _, ok := p.number(rest, "think N", 10_000)
+	n, rest, ok := p.number(rest, "think N [MILLISECONDS]", 10_000)
 	if !ok {
 		return
 	}
-	for i := 1; i <= n && !p.stopped(); i++ {
+	pause := 0
+	if rest != "" {
+		if pause, _, ok = p.number(rest, "think N [MILLISECONDS]", longest); !ok {
+			return
+		}
+	}
+	for i := 1; i <= n; i++ {
+		if i > 1 && !p.sleep(time.Duration(pause)*time.Millisecond) {
+			return
+		}
 		p.emit(event.ThinkingStep{TurnID: p.turn, Step: int64(i), Content: fmt.Sprintf("step %d", i), Source: "demo"})
 	}
 	in, out := int64(len(p.in.Text)), int64(10*n)
