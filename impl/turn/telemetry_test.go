@@ -211,7 +211,7 @@ func TestTelemetryWhileParked(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes, rest := split(t, all(answered.Follow()))
-	if len(notes) != 1 || notes[0].Sequence != 2 || notes[0].Thinking.Content != "going on" || words(t, rest)[0] != "WORKING" {
+	if len(notes) != 1 || notes[0].Sequence != 2 || notes[0].Thinking.Content != "going on" || !slices.Equal(words(t, rest), []string{"artifact. x", "COMPLETED"}) {
 		t.Errorf("%+v among %q", notes, words(t, rest))
 	}
 	stream.At = at
