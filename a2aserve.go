@@ -2,7 +2,7 @@
 //
 // The agent lives on a Bus: it subscribes to io.input and emits what it does, in the
 // vocabulary of package gen/event. New makes a server of a Config and the agent's
-// driver; Run serves until its context ends.
+// driver; Run serves until its context ends. docs/embedding.md has a complete program.
 //
 //	b := a2aserve.NewBus(nil)
 //	a2aserve.On(b, func(in event.Input) {
@@ -58,6 +58,11 @@ type (
 type (
 	// Bus carries events between the server and the agent, synchronously.
 	Bus = bus.Bus
+	// Proposal is a message on its way to the agent, which a handler given to Bus.Before
+	// may veto.
+	Proposal = bus.Proposal
+	// HandlerOption changes how a handler is subscribed: WithPriority.
+	HandlerOption = bus.Option
 	// Agent says what the agent on a bus reads and writes. An agent that has one
 	// conversation only names it as SessionID: the first caller's context claims it.
 	Agent = bus.Options
@@ -109,4 +114,9 @@ func NewBus(log *slog.Logger) *Bus { return bus.New(log) }
 func OnBus(b *Bus, a Agent) Driver { return bus.NewDriver(b, a) }
 
 // On has h called for every event of type E on b, until the returned function is called.
-func On[E event.Event](b *Bus, h func(E)) (unsubscribe func()) { return bus.On(b, h) }
+func On[E event.Event](b *Bus, h func(E), opts ...HandlerOption) (unsubscribe func()) {
+	return bus.On(b, h, opts...)
+}
+
+// WithPriority makes a handler run before those with a higher number; 0 otherwise.
+func WithPriority(p int) HandlerOption { return bus.WithPriority(p) }

@@ -58,6 +58,7 @@ var rules = []rule{
 	{"cmd/sqlc-gen-view", []string{"impl/viewgen"}, "a main is thin"},
 	{"conformance/*", []string{"impl/*", "gen/*", "conformance/*"}, "vectors drive the whole server"},
 	{"conformance", []string{"impl/*", "gen/*", "conformance/*"}, "vectors drive the whole server"},
+	{"examples/*", []string{".", "gen/event"}, "an example uses what its readers can use"},
 	{".", []string{"impl/*", "gen/*"}, "the embedder's face over the app"},
 }
 
