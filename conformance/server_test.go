@@ -76,10 +76,12 @@ var settings = map[string]struct {
 func configFile(t testing.TB, db, yaml string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a2aserve.yaml")
+	if !strings.Contains(yaml, "agent: ") {
+		yaml += "agent: {driver: demo}\n"
+	}
 	text := fmt.Sprintf(`
 bind: 127.0.0.1:0
 store: {path: %q}
-agent: {driver: demo}
 card:
   name: Conformance agent
   description: The demo agent under test.
@@ -109,11 +111,17 @@ func serveOn(t testing.TB, db, yaml string, unwired ...string) *vector.Target {
 // start is serveOn for tests that stop the server themselves.
 func start(t testing.TB, db, yaml string, unwired ...string) (*vector.Target, func()) {
 	t.Helper()
+	return startWith(t, db, yaml, app.Options{Log: quiet(), Unwired: unwired})
+}
+
+// startWith is start with what a configuration cannot say.
+func startWith(t testing.TB, db, yaml string, o app.Options) (*vector.Target, func()) {
+	t.Helper()
 	cfg, err := config.Load(configFile(t, db, yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(t.Context(), cfg, app.Options{Log: quiet(), Unwired: unwired})
+	a, err := app.New(t.Context(), cfg, o)
 	if err != nil {
 		t.Fatal(err)
 	}
