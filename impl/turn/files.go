@@ -62,10 +62,7 @@ func (b *batch) reportedFile(path string, told map[string]bool) {
 		return
 	}
 	told[name] = true
-	mediaType := bareType(mime.TypeByExtension(filepath.Ext(name)))
-	if mediaType == "" {
-		mediaType = bytesType
-	}
+	mediaType := fileType(name)
 	part := a2a.Part{Raw: data, Filename: filepath.Base(name), MediaType: mediaType}
 	meta := map[string]any{"nexus.file.path": name, "nexus.file.bytes": size}
 	note := ""
@@ -86,6 +83,24 @@ func (b *batch) reportedFile(path string, told map[string]bool) {
 		ArtifactID: b.r.in.TaskID + "-file-" + filePiece(name),
 		Name:       filepath.Base(name), Parts: []a2a.Part{part}, Metadata: object(meta),
 	}, false, true)
+}
+
+// textFiles are types that the host's tables may not have; what a client sees should not
+// depend on them.
+var textFiles = map[string]string{
+	".txt": "text/plain", ".log": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".yaml": "application/yaml", ".yml": "application/yaml",
+}
+
+// fileType is the media type that a file's name suggests.
+func fileType(name string) string {
+	ext := strings.ToLower(filepath.Ext(name))
+	if t := textFiles[ext]; t != "" {
+		return t
+	}
+	if t := bareType(mime.TypeByExtension(ext)); t != "" {
+		return t
+	}
+	return bytesType
 }
 
 // readFile reads a file below base; of one with more than limit bytes only the size, and
