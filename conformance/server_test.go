@@ -61,17 +61,6 @@ auth:
         - {token: tok-b, principal: bob}
 `
 
-// settings are the servers that vectors ask for by name.
-var settings = map[string]struct {
-	yaml    string
-	unwired []string
-}{
-	"default":  {yaml: tokens},
-	"strict":   {yaml: tokens + "strict_version_header: true\nstrict_terminal_subscribe: true\n"},
-	"open":     {},
-	"nostream": {yaml: tokens, unwired: []string{"SendStreamingMessage", "SubscribeToTask"}},
-}
-
 // configFile writes a configuration with its own store.
 func configFile(t testing.TB, db, yaml string) string {
 	t.Helper()
@@ -121,6 +110,12 @@ func startWith(t testing.TB, db, yaml string, o app.Options) (*vector.Target, fu
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startConfigured(t, cfg, o)
+}
+
+// startConfigured is startWith for tests that read the configuration first.
+func startConfigured(t testing.TB, cfg *config.Config, o app.Options) (*vector.Target, func()) {
+	t.Helper()
 	a, err := app.New(t.Context(), cfg, o)
 	if err != nil {
 		t.Fatal(err)
@@ -148,50 +143,5 @@ func targetAt(addr string) *vector.Target {
 		Origin: "http://" + addr, RPC: "/a2a", REST: "/a2a/v1",
 		Tokens: map[string]string{"alice": "tok-a", "bob": "tok-b"},
 		Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128}},
-	}
-}
-
-// TestVectors runs every vector over each binding that it allows. A vector has the
-// server to itself only as far as its context ids are its own.
-func TestVectors(t *testing.T) {
-	files, err := filepath.Glob("testdata/vectors/*.txtar")
-	if err != nil || len(files) < 30 {
-		t.Fatalf("found %d vectors: %v", len(files), err)
-	}
-	contract := loadContract(t)
-	byServer := map[string][]*vector.Vector{}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := vector.Parse(strings.TrimSuffix(filepath.Base(f), ".txtar"), data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := settings[v.Server]; !ok {
-			t.Fatalf("%s: no server %q", v.Name, v.Server)
-		}
-		byServer[v.Server] = append(byServer[v.Server], v)
-	}
-	for name, vectors := range byServer {
-		for _, b := range []vector.Binding{vector.JSONRPC, vector.REST} {
-			t.Run(name+"/"+string(b), func(t *testing.T) {
-				s := settings[name]
-				target := serve(t, s.yaml, s.unwired...)
-				target.Observe = contract.check
-				for _, v := range vectors {
-					for _, vb := range v.Bindings {
-						if vb == b {
-							t.Run(v.Name, func(t *testing.T) {
-								if err := v.Run(t.Context(), b, target); err != nil {
-									t.Errorf("%v\n%s", err, v.Prose)
-								}
-							})
-						}
-					}
-				}
-			})
-		}
 	}
 }

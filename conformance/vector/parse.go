@@ -6,6 +6,7 @@
 //
 //	cases:    the cases it proves
 //	server:   the server it needs (default, strict, open, nostream)
+//	agent:    the only agent that can play it; without it every agent must
 //	bindings: jsonrpc, rest or both (the default)
 //
 // The sections are steps, each followed by what is expected of it:
@@ -37,6 +38,7 @@ type Vector struct {
 	Prose    string
 	Cases    []string
 	Server   string
+	Agent    string // empty: any
 	Bindings []Binding
 	Steps    []Step
 }
@@ -78,6 +80,8 @@ func Parse(name string, data []byte) (*Vector, error) {
 			v.Cases = strings.Fields(strings.ReplaceAll(value, ",", " "))
 		case ok && key == "server":
 			v.Server = value
+		case ok && key == "agent":
+			v.Agent = value
 		case ok && key == "bindings":
 			v.Bindings = nil
 			for _, b := range strings.Fields(value) {

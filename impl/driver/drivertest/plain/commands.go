@@ -175,11 +175,18 @@ func (t *turn) write(path, content string) error {
 }
 
 func (t *turn) think(rest string) {
-	for i := range number(rest) {
-		t.emit(event.ThinkingStep{TurnID: t.id, Step: int64(i + 1), Content: fmt.Sprintf("step %d", i+1), Source: "plain"})
+	word, pause := cut(rest)
+	n := int64(number(word))
+	for i := range n {
+		if _, on := t.pause(pause); !on {
+			return
+		}
+		t.emit(event.ThinkingStep{TurnID: t.id, Step: i + 1, Content: fmt.Sprintf("step %d", i+1), Source: "plain"})
 	}
-	t.emit(event.LLMResponse{TurnID: t.id, Model: "plain", Usage: &event.Usage{InputTokens: 1, OutputTokens: 2, TotalTokens: 3}})
-	t.say("thought " + rest + " times")
+	t.emit(event.LLMResponse{TurnID: t.id, Model: "plain", Usage: &event.Usage{
+		InputTokens: 1, OutputTokens: 10 * n, ReasoningTokens: 10 * n, TotalTokens: 10*n + 1,
+	}})
+	t.say("thought " + word + " times")
 }
 
 // ask puts a question, with its choices in brackets at the end, and repeats the answer.
