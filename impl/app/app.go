@@ -113,12 +113,13 @@ func (a *App) openStore(ctx context.Context) (err error) {
 		sync = store.NORMAL
 	}
 	a.store, err = store.Open(ctx, store.Options{
-		Path:          a.cfg.Store.Path,
-		Synchronous:   sync,
-		TTL:           config.Span(a.cfg.Tasks.TTL),
-		MaxPerContext: a.cfg.Tasks.MaxPerContext,
-		MaxBytes:      int64(a.cfg.Store.MaxBytes),
-		Progress:      func(line string) { a.log.Info(line) },
+		Path:            a.cfg.Store.Path,
+		Synchronous:     sync,
+		TTL:             config.Span(a.cfg.Tasks.TTL),
+		MaxPerContext:   a.cfg.Tasks.MaxPerContext,
+		MaxPerPrincipal: a.cfg.Tasks.MaxPerPrincipal,
+		MaxBytes:        int64(a.cfg.Store.MaxBytes),
+		Progress:        func(line string) { a.log.Info(line) },
 	})
 	if err != nil {
 		return err
