@@ -48,6 +48,7 @@ var rules = []rule{
 	{"impl/store", []string{"impl/call", "impl/turn", "gen/a2a", "gen/db", "queries"}, "the store is the only importer of gen/db and takes only the journal's types from turn"},
 	{"impl/driver/drivertest", []string{"impl/turn", "gen/*"}, "the suite stands in for the engine's users"},
 	{"impl/driver/*", []string{"impl/turn", "impl/driver/*", "gen/a2a", "gen/event"}, "a driver meets the engine at one seam"},
+	{"impl/nexus", []string{"impl/driver/bus", "gen/a2a", "gen/event"}, "Nexus is an agent on the bus like any other; the engine must not know it"},
 	{"impl/ops", []string{"impl/call", "impl/card", "impl/turn", "impl/store", "gen/*"}, "operations decide, bindings and drivers carry out"},
 	{"impl/config", []string{"gen/config"}, "configuration is data"},
 	{"impl/specgen", nil, "the generator runs before anything that it generates"},

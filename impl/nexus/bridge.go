@@ -114,7 +114,6 @@ func (b *Bridge) input(in event.Input) {
 		return
 	}
 	b.host.Emit(msg)
-	b.repair(false)
 }
 
 // await waits until a cancelled agent's model owes nothing, for a while.
