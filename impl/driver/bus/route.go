@@ -9,6 +9,7 @@ func (d *Driver) hear(e event.Event) {
 	case "io.input", "cancel.request", "shutdown": // ours
 		return
 	}
+	e = value(e)
 	t := d.route(e)
 	if t == nil {
 		d.opts.Logger.Debug("an event belongs to no turn of ours", "type", e.EventType(), "turn", e.Turn())
@@ -29,7 +30,7 @@ func (d *Driver) hear(e event.Event) {
 func (d *Driver) route(e event.Event) *active {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch v := value(e).(type) {
+	switch v := e.(type) {
 	case event.TurnStart:
 		return d.bind(v)
 	case event.TurnRejected:
@@ -54,7 +55,8 @@ func (d *Driver) route(e event.Event) *active {
 	return d.of(e.Turn())
 }
 
-// value is the event itself where a pointer to it was emitted.
+// value is the event itself where a pointer to it was emitted: the queue weighs values, and
+// whoever emitted the pointer may use it again.
 func value(e event.Event) event.Event {
 	if t := event.Named(e.EventType()); t != nil {
 		return t.Value(e)
