@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"a2aserve/gen/op"
@@ -41,7 +42,7 @@ type App struct {
 	undrive  func() // ends the driver
 	listener net.Listener
 	server   *http.Server
-	card     *card.Card
+	current  atomic.Pointer[generation] // what requests enter
 
 	closed   sync.Once
 	closeErr error
@@ -65,7 +66,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 		}
 	}()
 	// A card that cannot be served is told before anything is opened.
-	if _, err := card.New(a.cardOptions("http://localhost")); err != nil {
+	if _, err := card.New((&generation{App: a, cfg: cfg}).cardOptions("http://localhost")); err != nil {
 		return nil, err
 	}
 	// Orphans are settled before the listener opens, so that no client ever sees a task
@@ -80,14 +81,12 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 		}
 	}
 	// Only now is the address known: the port may have been 0.
-	if a.card, err = card.New(a.cardOptions(a.URL())); err != nil {
-		return nil, err
-	}
-	h, err := a.handler()
+	g, err := a.newGeneration(cfg)
 	if err != nil {
 		return nil, err
 	}
-	a.server = edge.Server(h, a.connectionLimits(), a.log)
+	a.current.Store(g)
+	a.server = edge.Server(http.HandlerFunc(a.serve), a.connectionLimits(), a.log)
 	a.warn()
 	return a, nil
 }
@@ -146,23 +145,7 @@ func (a *App) warn() {
 func (a *App) Addr() net.Addr { return a.listener.Addr() }
 
 // URL is the base of all addresses in the Agent Card, without a slash at its end.
-func (a *App) URL() string {
-	if a.cfg.PublicURL != "" {
-		return a.cfg.PublicURL
-	}
-	host, port, err := net.SplitHostPort(a.listener.Addr().String())
-	if err != nil {
-		return "http://" + a.listener.Addr().String()
-	}
-	// A name that was configured is what clients know; the port may have been 0.
-	if name, _, err := net.SplitHostPort(a.cfg.Bind); err == nil && name != "" && !config.Wildcard(a.cfg.Bind) {
-		host = name
-	}
-	if config.Wildcard(net.JoinHostPort(host, port)) {
-		host = "localhost" // a listener of an embedder's own: the one name that is not wrong
-	}
-	return "http://" + net.JoinHostPort(host, port)
-}
+func (a *App) URL() string { return a.current.Load().url() }
 
 // Run serves until ctx ends, then drains for at most shutdown_timeout and closes
 // everything. It returns nil after a clean drain.
@@ -213,6 +196,7 @@ func (a *App) Close() error {
 		if err := a.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
+		a.current.Load().retire()
 		errs = append(errs, a.store.Close())
 		a.closeErr = errors.Join(errs...)
 	})
@@ -228,6 +212,9 @@ func (a *App) abandon() {
 		_ = a.engine.Drain(ctx) // nothing has run yet
 	}
 	a.undrive()
+	if g := a.current.Load(); g != nil {
+		g.retire()
+	}
 	if a.listener != nil {
 		_ = a.listener.Close()
 	}
@@ -252,7 +239,7 @@ func (a *App) Banner() string {
 		who, header = "bearer token", " \\\n    -H 'Authorization: Bearer YOUR-TOKEN'"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "a2aserve serves agent %q (A2A 1.0)\n\n", a.card.Name())
+	fmt.Fprintf(&b, "a2aserve serves agent %q (A2A 1.0)\n\n", a.current.Load().card.Name())
 	for _, line := range [][2]string{
 		{"Agent Card", url + card.Path},
 		{"JSON-RPC", url + a.cfg.JSONRPCPath},

@@ -23,15 +23,15 @@ import (
 // own, so that none depends on how a server is configured.
 
 // cardOptions are what the card is made of, at an address.
-func (a *App) cardOptions(base string) card.Options {
-	agent := a.driver.Agent()
+func (g *generation) cardOptions(base string) card.Options {
+	agent := g.driver.Agent()
 	return card.Options{
-		Card: a.cfg.Card, File: a.cfg.CardFile,
-		BaseURL: base, JSONRPCPath: a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
-		Wired: a.wired, Bearer: a.cfg.Authenticated(), Private: a.cfg.CardRequiresAuth,
-		InputModes: agent.InputModes, OutputModes: agent.OutputModes, Extensions: a.extensions(),
+		Card: g.cfg.Card, File: g.cfg.CardFile,
+		BaseURL: base, JSONRPCPath: g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
+		Wired: g.wired, Bearer: g.cfg.Authenticated(), Private: g.cfg.CardRequiresAuth,
+		InputModes: agent.InputModes, OutputModes: agent.OutputModes, Extensions: g.extensions(),
 		Refuse: func(w http.ResponseWriter, r *http.Request, e *a2a.Error) {
-			wire.Errors{Log: a.log}.Write(w, r, wire.REST, nil, e)
+			wire.Errors{Log: g.log}.Write(w, r, wire.REST, nil, e)
 		},
 	}
 }
@@ -97,42 +97,42 @@ func Logger(cfg *config.Config, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-// handler is the edge with the bindings and the card behind it.
-func (a *App) handler() (http.Handler, error) {
-	l := a.cfg.Limits
+// newHandler is the edge with the bindings and the card behind it.
+func (g *generation) newHandler() (http.Handler, error) {
+	l := g.cfg.Limits
 	b := binding.New(binding.Options{
 		Service: ops.New(ops.Options{
-			Engine: a.engine, Store: a.store,
-			StrictTerminalSubscribe: a.cfg.StrictTerminalSubscribe,
-			MaxMessageBytes:         a.cfg.Tasks.MaxMessageBytes,
+			Engine: g.engine, Store: g.store,
+			StrictTerminalSubscribe: g.cfg.StrictTerminalSubscribe,
+			MaxMessageBytes:         g.cfg.Tasks.MaxMessageBytes,
 		}),
-		Wired:         a.wired,
-		StrictVersion: a.cfg.StrictVersionHeader,
-		Extensions:    a.extensionURIs(),
-		JSONRPCPath:   a.cfg.JSONRPCPath, RESTPrefix: a.cfg.RESTPrefix,
-		Routes:    map[string]http.Handler{card.Path: a.card},
+		Wired:         g.wired,
+		StrictVersion: g.cfg.StrictVersionHeader,
+		Extensions:    g.extensionURIs(),
+		JSONRPCPath:   g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
+		Routes:    map[string]http.Handler{card.Path: g.card},
 		KeepAlive: config.Span(l.KeepAlive), WriteTimeout: config.Span(l.WriteTimeout),
 		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams,
-		Log: a.log,
+		Log: g.log,
 	})
-	auth, err := authenticator(a.cfg.Identities)
+	auth, err := authenticator(g.cfg.Identities)
 	if err != nil {
 		return nil, err
 	}
 	return edge.Handler(edge.Options{
 		Auth:    auth,
-		Public:  a.public,
+		Public:  g.public,
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
-		Log:     a.log,
+		Log:     g.log,
 	}, b), nil
 }
 
 // public paths need no credentials: the card is how a client learns which to get (A2A
 // §8.2), and whoever looks for it under an older name should hear that it is not there.
-func (a *App) public(r *http.Request) bool {
+func (g *generation) public(r *http.Request) bool {
 	if r.URL.Path == card.Path {
-		return !a.cfg.CardRequiresAuth
+		return !g.cfg.CardRequiresAuth
 	}
 	return strings.HasPrefix(r.URL.Path, "/.well-known/")
 }
