@@ -24,6 +24,7 @@ import (
 type Config struct {
 	gen.Config
 	Identities []Identity // empty: no authentication
+	Files      []string   // what was read, or is going to be: the file itself and those that it names
 }
 
 // Identity is a bearer token and the caller that presents it.
@@ -65,7 +66,12 @@ func Load(path string, overrides ...Override) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	return Parse(path, data, overrides...)
+	c, err := Parse(path, data, overrides...)
+	if err != nil {
+		return nil, err
+	}
+	c.Files = append([]string{path}, c.Files...)
+	return c, nil
 }
 
 // Parse reads a configuration; name stands for it in errors. A document with a block
@@ -119,7 +125,7 @@ func (d *document) finish() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	c := &Config{Identities: identities}
+	c := &Config{Identities: identities, Files: d.files()}
 	if err := json.Unmarshal(b, &c.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
