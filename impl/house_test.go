@@ -43,7 +43,7 @@ var rules = []rule{
 	{"impl/wire", []string{"gen/a2a"}, "shared by the edge and the bindings"},
 	{"impl/edge", []string{"impl/call", "impl/wire", "gen/a2a"}, "the edge knows who calls, not what for"},
 	{"impl/binding", []string{"impl/call", "impl/decode", "impl/sse", "impl/wire", "gen/*"}, "a binding turns bytes into operations and holds no task rules"},
-	{"impl/card", []string{"impl/decode", "gen/a2a", "gen/op", "gen/config"}, "the card is derived from what is wired, not from how it runs"},
+	{"impl/card", []string{"impl/decode", "impl/wire", "gen/a2a", "gen/op", "gen/config"}, "the card is derived from what is wired, not from how it runs"},
 	{"impl/turn", []string{"impl/call", "gen/a2a", "gen/agentevents", "gen/event", "gen/op"}, "the engine must not know where tasks are stored, which agent runs them or which protocol asked"},
 	{"impl/store", []string{"impl/call", "impl/turn", "gen/a2a", "gen/db", "queries"}, "the store is the only importer of gen/db and takes only the journal's types from turn"},
 	{"impl/driver/drivertest", []string{"impl/turn", "gen/*"}, "the suite stands in for the engine's users"},

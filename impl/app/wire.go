@@ -25,10 +25,11 @@ import (
 // cardOptions are what the card is made of, at an address.
 func (g *generation) cardOptions(base string) card.Options {
 	agent := g.driver.Agent()
+	schemes, requirements := g.security()
 	return card.Options{
 		Card: g.cfg.Card, File: g.cfg.CardFile,
 		BaseURL: base, JSONRPCPath: g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
-		Wired: g.wired, Bearer: g.cfg.Authenticated(), Private: g.cfg.CardRequiresAuth,
+		Wired: g.wired, Schemes: schemes, Requirements: requirements, Private: g.cfg.CardRequiresAuth,
 		InputModes: agent.InputModes, OutputModes: agent.OutputModes, Extensions: g.extensions(),
 		Refuse: func(w http.ResponseWriter, r *http.Request, e *a2a.Error) {
 			wire.Errors{Log: g.log}.Write(w, r, wire.REST, nil, e)

@@ -6,11 +6,11 @@ package card
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/config"
@@ -18,7 +18,6 @@ import (
 	"a2aserve/impl/decode"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Options is what a card is made of. Exactly one of Card and File is needed.
@@ -30,14 +29,33 @@ type Options struct {
 	JSONRPCPath string
 	RESTPrefix  string
 	Wired       func(*op.Operation) bool // nil: all operations
-	Bearer      bool                     // bearer tokens are asked for
 	Private     bool                     // the card is for authenticated callers, who stand before it
 	InputModes  []string                 // media types of the driver's agent
 	OutputModes []string
 	Extensions  []a2a.AgentExtension // that may be activated
 
+	// Schemes are the ways to authenticate that are enforced, by name, and Requirements
+	// which of them a caller needs; any one entry suffices (A2A §4.5). Without both,
+	// nobody is asked, or only in ways that a client can do nothing about.
+	Schemes      map[string]a2a.SecurityScheme
+	Requirements []a2a.SecurityRequirement
+
+	// Base says at which address the caller of a request knows the server, "" where it is
+	// BaseURL, and Vary which headers that depends on. Nil: the card has one address.
+	Base func(*http.Request) string
+	Vary string
+
 	// Refuse answers a request that cannot be answered with the card; nil: plain text.
 	Refuse func(http.ResponseWriter, *http.Request, *a2a.Error)
+}
+
+// BearerScheme is the name that the card has for bearer tokens.
+const BearerScheme = "bearer"
+
+// Bearer is the security of a server that takes bearer tokens of its own.
+func Bearer() (map[string]a2a.SecurityScheme, []a2a.SecurityRequirement) {
+	return map[string]a2a.SecurityScheme{BearerScheme: {HTTPAuthSecurityScheme: &a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}},
+		[]a2a.SecurityRequirement{{Schemes: map[string]a2a.StringList{BearerScheme: {}}}}
 }
 
 // InvalidError says what keeps a card from being served. Each line names where it is.
@@ -46,74 +64,125 @@ type InvalidError struct{ Problems []string }
 // Error has one line for each problem.
 func (e *InvalidError) Error() string { return strings.Join(e.Problems, "\n") }
 
-// Card is an Agent Card in the bytes that are served. It does not change.
+// Card is an Agent Card, rendered for each address that clients know the server by.
 type Card struct {
-	name    string
-	json    []byte
-	etag    string
-	private bool
-	refuse  func(http.ResponseWriter, *http.Request, *a2a.Error)
+	options  Options
+	content  a2a.AgentCard // all but what depends on the address
+	signed   []byte        // what the signatures in the file cover, canonical; nil: there are none
+	first    *Rendering    // at BaseURL
+	warnings []string
+
+	mu     sync.Mutex // guards others
+	others map[string]*Rendering
+}
+
+// Rendering is a card in the bytes that are served. It does not change.
+type Rendering struct {
+	JSON []byte
+	ETag string // strong, of the content alone: the same after a restart and on every replica (A2A §8.6.1)
 }
 
 // New makes the card and holds it against the schema. The error is an *InvalidError.
 func New(o Options) (*Card, error) {
-	source := "card"
 	o.InputModes, o.OutputModes = orText(o.InputModes), orText(o.OutputModes)
-	var c a2a.AgentCard
+	if o.Refuse == nil {
+		o.Refuse = func(w http.ResponseWriter, _ *http.Request, e *a2a.Error) { http.Error(w, e.Text(), e.Type.HTTP) }
+	}
+	c := &Card{options: o, others: map[string]*Rendering{}}
+	source := "card"
 	if o.File != "" {
 		source = o.File
-		doc, err := readFile(o)
-		if err != nil {
+		if err := c.readFile(); err != nil {
 			return nil, err
 		}
-		if err := decode.Decode(decode.Input{Def: "AgentCard", JSON: doc}, &c); err != nil {
-			return nil, invalid(source, err)
-		}
 	} else {
-		c = configured(o)
+		c.content = configured(o.Card)
 	}
-	derive(&c, o)
-	doc, err := json.Marshal(c, json.Deterministic(true))
-	if err != nil {
+	c.derive()
+	signed := c.content.Signatures
+	var err error
+	if c.first, err = c.render(o.BaseURL); err != nil {
 		return nil, &InvalidError{[]string{source + ": " + err.Error()}}
 	}
-	problems := uniqueSkills(source, c.Skills)
-	for _, v := range decode.Validate("AgentCard", doc) {
+	problems := uniqueSkills(source, c.content.Skills)
+	for _, v := range decode.Validate("AgentCard", c.first.JSON) {
 		problems = append(problems, fmt.Sprintf("%s: %s: %s", source, v.Field, v.Description))
 	}
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}
 	}
-	if o.Refuse == nil {
-		o.Refuse = func(w http.ResponseWriter, _ *http.Request, e *a2a.Error) { http.Error(w, e.Text(), e.Type.HTTP) }
+	if len(signed) > 0 && !covers(c.signed, c.first.JSON) {
+		c.warnings = append(c.warnings, source+": signatures: left out, since they do not cover what is derived from the server; sign the card as \"a2aserve card\" prints it")
 	}
-	// The tag depends on the content alone, so that it is the same after a restart and
-	// on every replica (A2A §8.6.1).
-	sum := sha256.Sum256(doc)
-	return &Card{name: c.Name, json: doc, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, private: o.Private, refuse: o.Refuse}, nil
+	return c, nil
 }
 
 // Name is what the agent is called.
-func (c *Card) Name() string { return c.name }
+func (c *Card) Name() string { return c.content.Name }
 
-// JSON is the card as it is served. It must not be altered.
-func (c *Card) JSON() []byte { return c.json }
+// JSON is the card as it is served at the base address. It must not be altered.
+func (c *Card) JSON() []byte { return c.first.JSON }
 
-// ETag is the strong entity tag of the card, the same wherever the card is.
-func (c *Card) ETag() string { return c.etag }
+// ETag is the strong entity tag of the card at the base address.
+func (c *Card) ETag() string { return c.first.ETag }
+
+// Warnings says what of the source is not served as its author may expect.
+func (c *Card) Warnings() []string { return c.warnings }
+
+// maxRenderings bounds the renderings that are kept. Proxies that let any host name
+// through would otherwise let callers fill the memory.
+const maxRenderings = 64
+
+// At is the card for clients that know the server by another base address, without a
+// slash at its end; "" means the card's own.
+func (c *Card) At(base string) *Rendering {
+	if base == "" || base == c.options.BaseURL {
+		return c.first
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.others[base]; r != nil {
+		return r
+	}
+	r, err := c.render(base)
+	if err != nil { // an address that is no text; the other one is right for somebody at least
+		return c.first
+	}
+	if len(c.others) == maxRenderings {
+		clear(c.others)
+	}
+	c.others[base] = r
+	return r
+}
+
+// render writes the card with its address. A signature that does not cover the outcome
+// is left out: a client that checks it would refuse the card.
+func (c *Card) render(base string) (*Rendering, error) {
+	o, doc := c.options, c.content
+	doc.SupportedInterfaces = interfaces(o, base)
+	if p := doc.Provider; p != nil && p.URL == "" {
+		doc.Provider = &a2a.AgentProvider{Organization: p.Organization, URL: base}
+	}
+	b, err := json.Marshal(doc, json.Deterministic(true))
+	if err == nil && len(doc.Signatures) > 0 && !covers(c.signed, b) {
+		doc.Signatures = nil
+		b, err = json.Marshal(doc, json.Deterministic(true))
+	}
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	return &Rendering{JSON: b, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
+}
 
 // configured is the hand-written half from the configuration.
-func configured(o Options) a2a.AgentCard {
-	from := o.Card
+func configured(from *config.Card) a2a.AgentCard {
 	c := a2a.AgentCard{
 		Name: from.Name, Description: from.Description, Version: from.Version,
 		DefaultInputModes: from.DefaultInputModes, DefaultOutputModes: from.DefaultOutputModes,
 	}
 	if p := from.Provider; p != nil {
 		c.Provider = &a2a.AgentProvider{Organization: p.Organization, URL: p.URL}
-		if p.URL == "" {
-			c.Provider.URL = o.BaseURL
-		}
 	}
 	if from.DocumentationURL != "" {
 		c.DocumentationURL = &from.DocumentationURL
@@ -132,42 +201,35 @@ func configured(o Options) a2a.AgentCard {
 	return c
 }
 
-// derive sets what describes the server, whatever the card said of it.
-func derive(c *a2a.AgentCard, o Options) {
-	// No key of the configuration says any of this, and a card_file cannot either.
-	c.SupportedInterfaces = interfaces(o)
-	c.Capabilities = a2a.AgentCapabilities{
+// derive sets what describes the server, whatever the card said of it. No key of the
+// configuration says any of this, and a card_file cannot either.
+func (c *Card) derive() {
+	o, to := c.options, &c.content
+	to.Capabilities = a2a.AgentCapabilities{
 		Streaming:         capability("streaming", o.Wired),
 		PushNotifications: capability("pushNotifications", o.Wired),
 		ExtendedAgentCard: capability("extendedAgentCard", o.Wired),
 		Extensions:        o.Extensions,
 	}
-	// A signature does not cover what has just been replaced.
-	c.Signatures = nil
 	// A scheme that nobody enforces is worse than none (A2A §7.3, §4.5).
-	c.SecuritySchemes, c.SecurityRequirements = nil, nil
-	for i := range c.Skills {
-		c.Skills[i].SecurityRequirements = nil
+	to.SecuritySchemes, to.SecurityRequirements = o.Schemes, o.Requirements
+	to.Skills = slices.Clone(to.Skills)
+	for i := range to.Skills {
+		to.Skills[i].SecurityRequirements = nil
 	}
-	if o.Bearer {
-		c.SecuritySchemes = map[string]a2a.SecurityScheme{
-			"bearer": {HTTPAuthSecurityScheme: &a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
-		}
-		c.SecurityRequirements = []a2a.SecurityRequirement{{Schemes: map[string]a2a.StringList{"bearer": {}}}}
+	if len(to.DefaultInputModes) == 0 {
+		to.DefaultInputModes = o.InputModes
 	}
-	if len(c.DefaultInputModes) == 0 {
-		c.DefaultInputModes = o.InputModes
-	}
-	if len(c.DefaultOutputModes) == 0 {
-		c.DefaultOutputModes = o.OutputModes
+	if len(to.DefaultOutputModes) == 0 {
+		to.DefaultOutputModes = o.OutputModes
 	}
 }
 
 // interfaces are the bindings, the preferred one first (A2A §8.3.1).
-func interfaces(o Options) []a2a.AgentInterface {
+func interfaces(o Options, base string) []a2a.AgentInterface {
 	return []a2a.AgentInterface{
-		{URL: o.BaseURL + o.JSONRPCPath, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"},
-		{URL: o.BaseURL + o.RESTPrefix, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "1.0"},
+		{URL: base + o.JSONRPCPath, ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"},
+		{URL: base + o.RESTPrefix, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "1.0"},
 	}
 }
 
@@ -181,59 +243,6 @@ func capability(name string, wired func(*op.Operation) bool) *bool {
 		}
 	}
 	return &has
-}
-
-// readFile reads a card_file and fills in what is derived, so that a file without it
-// is held against the schema all the same.
-func readFile(o Options) ([]byte, error) {
-	b, err := os.ReadFile(o.File)
-	if err != nil {
-		return nil, &InvalidError{[]string{"card_file: " + err.Error()}}
-	}
-	var doc map[string]jsontext.Value
-	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, &InvalidError{[]string{syntax(o.File, b, err)}}
-	}
-	for _, k := range []string{"securitySchemes", "securityRequirements", "signatures"} {
-		delete(doc, k)
-	}
-	derived := map[string]any{"supportedInterfaces": interfaces(o), "capabilities": a2a.AgentCapabilities{}}
-	for name, modes := range map[string][]string{"defaultInputModes": o.InputModes, "defaultOutputModes": o.OutputModes} {
-		var said []string
-		if doc[name] == nil || json.Unmarshal(doc[name], &said) == nil && len(said) == 0 {
-			derived[name] = modes
-		}
-	}
-	for name, v := range derived {
-		if doc[name], err = json.Marshal(v); err != nil {
-			return nil, &InvalidError{[]string{o.File + ": " + err.Error()}}
-		}
-	}
-	return json.Marshal(doc)
-}
-
-// syntax says in which line a file stops being a JSON object.
-func syntax(path string, b []byte, err error) string {
-	offset := int64(0)
-	text := "expected a JSON object, the Agent Card"
-	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		offset, text = e.ByteOffset, "not valid JSON: "+e.Err.Error()
-	}
-	line := 1 + strings.Count(string(b[:min(int(offset), len(b))]), "\n")
-	return fmt.Sprintf("%s:%d: %s", path, line, text)
-}
-
-// invalid turns a decoding error into one that names the file and each field.
-func invalid(source string, err error) *InvalidError {
-	e, ok := errors.AsType[*a2a.Error](err)
-	if !ok || len(e.Violations) == 0 {
-		return &InvalidError{[]string{source + ": " + err.Error()}}
-	}
-	var out InvalidError
-	for _, v := range e.Violations {
-		out.Problems = append(out.Problems, fmt.Sprintf("%s: %s: %s", source, v.Field, v.Description))
-	}
-	return &out
 }
 
 // orText stands in for a driver that declares nothing: a card must name a media type.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestCardIsDerivedFromWhatIsServed(t *testing.T) {
 	}
 
 	o := options()
-	o.Bearer = true
+	o.Schemes, o.Requirements = card.Bearer()
 	o.Wired = func(o *op.Operation) bool { return o.Capability == "" }
 	o.Card.Provider = &config.Provider{Organization: "Example"}
 	o.Card.DefaultInputModes = []string{"text/markdown"}
@@ -109,8 +110,8 @@ func TestCardFile(t *testing.T) {
 		o.Card, o.File = nil, path
 		return o
 	}
-	// What the file claims of the server is replaced, signatures with it.
-	_, got := build(t, write(`{"name":"N","description":"D","version":"2","defaultInputModes":[],"skills":[{"id":"a","name":"A","description":"d","tags":["t"],
+	// What the file claims of the server is replaced, and a signature over it left out.
+	made, got := build(t, write(`{"name":"N","description":"D","version":"2","defaultInputModes":[],"skills":[{"id":"a","name":"A","description":"d","tags":["t"],
 		"securityRequirements":[{"schemes":{"mtls":{}}}]}],"supportedInterfaces":[{"url":"https://wrong.example.com","protocolBinding":"GRPC","protocolVersion":"1.0"}],
 		"capabilities":{"pushNotifications":true,"extensions":[{"uri":"x"}]},"securitySchemes":{"mtls":{"mtlsSecurityScheme":{}}},"securityRequirements":[{"schemes":{"mtls":{}}}],
 		"signatures":[{"protected":"e30","signature":"AA"}],"preferredTransport":"GRPC"}`))
@@ -118,6 +119,9 @@ func TestCardFile(t *testing.T) {
 		*got.Capabilities.PushNotifications || got.Capabilities.Extensions != nil || got.SecuritySchemes != nil || got.Signatures != nil ||
 		got.Skills[0].SecurityRequirements != nil || len(got.DefaultInputModes) != 2 {
 		t.Errorf("got %+v", got)
+	}
+	if w := made.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], path+": signatures: left out") {
+		t.Errorf("the dropped signature: %q", w)
 	}
 
 	for text, want := range map[string]string{
@@ -138,6 +142,81 @@ func TestCardFile(t *testing.T) {
 	o.Card, o.File = nil, filepath.Join(t.TempDir(), "none.json")
 	if _, err := card.New(o); err == nil || !strings.Contains(err.Error(), "none.json") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A signature over what is served holds, and is served, at the address that it names.
+func TestSignatureThatHoldsIsKept(t *testing.T) {
+	plain, _ := build(t, options())
+	signed := strings.TrimSuffix(string(plain.JSON()), "}") + `,"signatures":[{"protected":"e30","signature":"AA"}]}`
+	path := filepath.Join(t.TempDir(), "card.json")
+	if err := os.WriteFile(path, []byte(signed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Card, o.File = nil, path
+	c, got := build(t, o)
+	if len(got.Signatures) != 1 || len(c.Warnings()) != 0 {
+		t.Errorf("got %v, warnings %q", got.Signatures, c.Warnings())
+	}
+	if elsewhere := string(c.At("https://other.example.com").JSON); strings.Contains(elsewhere, "signatures") {
+		t.Errorf("the signature does not cover %s", elsewhere)
+	}
+}
+
+// Behind proxies the card names the address that its caller used (CD-01).
+func TestCardNamesTheOuterAddress(t *testing.T) {
+	o := options()
+	o.Card.Provider = &config.Provider{Organization: "Example"}
+	o.Base = func(r *http.Request) string { return r.Header.Get("Test-Base") }
+	o.Vary = "Forwarded, X-Forwarded-Host"
+	c, _ := build(t, o)
+	ask := func(base, match string) *http.Response {
+		r := httptest.NewRequest("GET", card.Path, nil)
+		r.Header.Set("Test-Base", base)
+		r.Header.Set("If-None-Match", match)
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		return w.Result()
+	}
+	tags := map[string]bool{}
+	for base, want := range map[string]string{"": "https://agent.example.com", "https://one.example.com": "https://one.example.com", "http://two.example.com:81/p": "http://two.example.com:81/p"} {
+		for range 2 { // rendered, and from what is kept
+			res := ask(base, "")
+			var got a2a.AgentCard
+			if err := json.UnmarshalRead(res.Body, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.SupportedInterfaces[0].URL != want+"/a2a" || got.SupportedInterfaces[1].URL != want+"/a2a/v1" || got.Provider.URL != want || res.Header.Get("Vary") != o.Vary {
+				t.Errorf("%q: %v %v", base, got, res.Header)
+			}
+			tags[res.Header.Get("ETag")] = true
+			if again := ask(base, res.Header.Get("ETag")); again.StatusCode != 304 || again.Header.Get("Vary") != o.Vary {
+				t.Errorf("%q: %d %v", base, again.StatusCode, again.Header)
+			}
+			if elsewhere := ask("https://three.example.com", res.Header.Get("ETag")); elsewhere.StatusCode != 200 {
+				t.Errorf("the tag of %q holds elsewhere", base)
+			}
+		}
+	}
+	if len(tags) != 3 {
+		t.Errorf("%d tags for three cards", len(tags))
+	}
+}
+
+// Callers who make up host names cannot fill the memory, nor push out the card's own address.
+func TestRenderingsAreBounded(t *testing.T) {
+	c, _ := build(t, options())
+	own := c.At("")
+	first := c.At("https://h0.example.com")
+	for i := range 10_000 {
+		c.At("https://h" + strconv.Itoa(i) + ".example.com")
+	}
+	if c.At("https://agent.example.com") != own {
+		t.Error("the card's own address was rendered again")
+	}
+	if again := c.At("https://h0.example.com"); again == first || string(again.JSON) != string(first.JSON) || again.ETag != first.ETag {
+		t.Error("every rendering is kept, or a second one differs")
 	}
 }
 

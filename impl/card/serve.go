@@ -3,9 +3,9 @@ package card
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"a2aserve/gen/a2a"
+	"a2aserve/impl/wire"
 )
 
 // Path is where clients look for the card, at the origin (A2A §8.2).
@@ -20,38 +20,30 @@ func (c *Card) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		c.refuse(w, r, a2a.MethodNotAllowedError.Errorf("The Agent Card is read with GET or HEAD"))
+		c.options.Refuse(w, r, a2a.MethodNotAllowedError.Errorf("The Agent Card is read with GET or HEAD"))
 		return
 	}
-	h.Set("ETag", c.etag)
-	if c.private {
+	out := c.first
+	if c.options.Base != nil {
+		out = c.At(c.options.Base(r))
+		h.Add("Vary", c.options.Vary)
+	}
+	h.Set("ETag", out.ETag)
+	if c.options.Private {
 		// Shared caches must not hand it to callers that are not authenticated.
 		h.Set("Cache-Control", "private, max-age="+strconv.Itoa(maxAge))
 		h.Add("Vary", "Authorization")
 	} else {
 		h.Set("Cache-Control", "public, max-age="+strconv.Itoa(maxAge))
 	}
-	if matches(r.Header.Values("If-None-Match"), c.etag) {
+	if wire.Fresh(r, out.ETag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(c.json)))
+	h.Set("Content-Length", strconv.Itoa(len(out.JSON)))
 	if r.Method == http.MethodHead {
 		return
 	}
-	_, _ = w.Write(c.json) // the client has gone: nobody is left to tell
-}
-
-// matches compares weakly, as If-None-Match does (RFC 9110 §13.1.2).
-func matches(headers []string, etag string) bool {
-	for _, h := range headers {
-		for tag := range strings.SplitSeq(h, ",") {
-			tag = strings.TrimSpace(tag)
-			if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-				return true
-			}
-		}
-	}
-	return false
+	_, _ = w.Write(out.JSON) // the client has gone: nobody is left to tell
 }

@@ -62,3 +62,17 @@ func CheckBody(r *http.Request) error {
 	}
 	return a2a.UnsupportedMediaTypeError.Errorf("Content-Type must be %s or %s", JSON, A2AJSON)
 }
+
+// Fresh says whether the caller has the document with this entity tag already. The
+// comparison is weak, as If-None-Match has it (RFC 9110 §13.1.2).
+func Fresh(r *http.Request, etag string) bool {
+	for _, h := range r.Header.Values("If-None-Match") {
+		for tag := range strings.SplitSeq(h, ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
