@@ -41,6 +41,7 @@ var rules = []rule{
 	{"impl/sse", nil, "SSE records know nothing of A2A"},
 	{"impl/decode", []string{"gen/a2a"}, "shared by the bindings and the validator"},
 	{"impl/wire", []string{"gen/a2a"}, "shared by the edge and the bindings"},
+	{"impl/auth", []string{"impl/call", "gen/a2a"}, "who calls is settled before anybody knows what for; the edge takes it by its shape"},
 	{"impl/edge", []string{"impl/call", "impl/wire", "gen/a2a"}, "the edge knows who calls, not what for"},
 	{"impl/binding", []string{"impl/call", "impl/decode", "impl/sse", "impl/wire", "gen/*"}, "a binding turns bytes into operations and holds no task rules"},
 	{"impl/card", []string{"impl/decode", "impl/wire", "gen/a2a", "gen/op", "gen/config"}, "the card is derived from what is wired, not from how it runs"},
@@ -71,7 +72,7 @@ var foreign = []struct {
 	{"database/sql", "data is reached through the generated, principal-bound View", []string{"gen/db/", "impl/store/database.go", "impl/viewgen/"}},
 	{"modernc.org/sqlite", "one place opens the database", []string{"impl/store/database.go", "impl/viewgen/"}},
 	{"encoding/json", "version 1 matches names without case, lets duplicates through and writes null for nil slices", []string{"gen/rest/", "impl/specgen/", "impl/viewgen/", "cmd/sqlc-gen-view/", "cmd/specgen/"}},
-	{"net/http", "the engine and the store serve more than one transport", []string{"gen/", "impl/edge/", "impl/binding/", "impl/wire/", "impl/card/", "impl/app/", "impl/client/", "impl/check/", "impl/driver/agui/", "cmd/a2aserve/", "conformance/"}},
+	{"net/http", "the engine and the store serve more than one transport", []string{"gen/", "impl/auth/", "impl/edge/", "impl/binding/", "impl/wire/", "impl/card/", "impl/app/", "impl/client/", "impl/check/", "impl/driver/agui/", "cmd/a2aserve/", "conformance/"}},
 }
 
 type source struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"a2aserve/impl/auth"
 	"a2aserve/impl/card"
 	"a2aserve/impl/config"
 )
@@ -16,6 +17,7 @@ import (
 type generation struct {
 	*App
 	cfg     *config.Config // in the place of the App's, which is the one of the start
+	auth    *auth.Chain    // nil: nobody is asked
 	card    *card.Card
 	handler http.Handler
 	closers []func()
@@ -34,6 +36,9 @@ func (a *App) newGeneration(cfg *config.Config) (_ *generation, err error) {
 			g.close()
 		}
 	}()
+	if err = g.useAuth(); err != nil {
+		return nil, err
+	}
 	if g.card, err = card.New(g.cardOptions(g.url())); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
 	"a2aserve/impl/binding"
-	"a2aserve/impl/call"
 	"a2aserve/impl/card"
 	"a2aserve/impl/config"
 	"a2aserve/impl/driver/demo"
@@ -116,12 +115,8 @@ func (g *generation) newHandler() (http.Handler, error) {
 		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams,
 		Log: g.log,
 	})
-	auth, err := authenticator(g.cfg.Identities)
-	if err != nil {
-		return nil, err
-	}
 	return edge.Handler(edge.Options{
-		Auth:    auth,
+		Auth:    g.authenticator(),
 		Public:  g.public,
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
@@ -136,18 +131,6 @@ func (g *generation) public(r *http.Request) bool {
 		return !g.cfg.CardRequiresAuth
 	}
 	return strings.HasPrefix(r.URL.Path, "/.well-known/")
-}
-
-// authenticator is nil where nobody is asked who they are.
-func authenticator(identities []config.Identity) (edge.Authenticator, error) {
-	if len(identities) == 0 {
-		return nil, nil
-	}
-	tokens := make([]edge.Token, len(identities))
-	for i, id := range identities {
-		tokens[i] = edge.Token{Secret: id.Token.Reveal(), Principal: call.Principal{ID: id.Principal, Tenant: id.Tenant, Scopes: id.Scopes}}
-	}
-	return edge.NewStatic(tokens)
 }
 
 // useDriver takes the embedder's driver, or the one that the configuration names.

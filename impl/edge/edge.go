@@ -6,17 +6,20 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"time"
 
-	"a2aserve/gen/a2a"
 	"a2aserve/impl/call"
 	"a2aserve/impl/wire"
 )
+
+// Authenticator tells who a request speaks for. What it refuses with is an *a2a.Error.
+type Authenticator interface {
+	Authenticate(*http.Request) (call.Principal, error)
+}
 
 // DefaultMaxBody bounds request bodies where nothing else is said, in bytes.
 const DefaultMaxBody = 4 << 20
@@ -71,10 +74,6 @@ func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
 	public := e.Public != nil && e.Public(r)
 	if e.Auth != nil && !public {
 		p, err := e.Auth.Authenticate(r)
-		if refused, ok := errors.AsType[*Unauthenticated](err); ok {
-			w.Header().Set("WWW-Authenticate", refused.Challenge)
-			return (&a2a.Error{Type: a2a.UnauthenticatedError}).Because(refused.Cause)
-		}
 		if err != nil {
 			return err
 		}

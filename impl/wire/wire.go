@@ -49,6 +49,9 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 	if s := known.RetryAfter; s > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((s+time.Second-1)/time.Second), 10))
 	}
+	if c, ok := errors.AsType[challenger](err); ok && c.Challenge() != "" {
+		h.Set("WWW-Authenticate", c.Challenge())
+	}
 	var body any
 	status := known.Type.HTTP
 	if b == JSONRPC {
@@ -81,6 +84,13 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 	w.Write(text)
 	ctl.Flush()
 	ctl.SetWriteDeadline(time.Time{})
+}
+
+// challenger is a cause that asks for credentials (RFC 9110 §11.6.1): why a caller has
+// not been let in is known only to who has asked for them.
+type challenger interface {
+	error
+	Challenge() string
 }
 
 // writeLimit bounds the writing of an error.

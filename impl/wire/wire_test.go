@@ -71,6 +71,20 @@ func TestRefusalsShowInTheStatus(t *testing.T) {
 	}
 }
 
+type asks string
+
+func (a asks) Error() string     { return "no credentials" }
+func (a asks) Challenge() string { return string(a) }
+
+func TestChallenges(t *testing.T) {
+	for challenge, want := range map[asks]string{"Bearer": "Bearer", "": ""} {
+		w, _ := write(t, REST, "", (&a2a.Error{Type: a2a.UnauthenticatedError}).Because(challenge))
+		if got := w.Header().Get("WWW-Authenticate"); w.Code != 401 || got != want {
+			t.Errorf("%d %q, want %q", w.Code, got, want)
+		}
+	}
+}
+
 func TestCausesStayHome(t *testing.T) {
 	secret := errors.New("disk /secret is full")
 	for _, err := range []error{secret, a2a.UnavailableError.Errorf("later").Because(secret), errors.Join(secret, context.Canceled)} {
