@@ -9,7 +9,7 @@ import (
 // oapi-codegen, which knows neither OAuth nor the plural of ID.
 var initialisms = map[string]string{
 	"api": "API", "grpc": "GRPC", "hitl": "HITL", "http": "HTTP", "id": "ID", "ids": "IDs",
-	"json": "JSON", "jsonrpc": "JSONRPC", "jwks": "JWKS", "jwt": "JWT", "llm": "LLM", "mtls": "MTLS",
+	"cors": "CORS", "json": "JSON", "jsonrpc": "JSONRPC", "jwks": "JWKS", "jwt": "JWT", "llm": "LLM", "mtls": "MTLS",
 	"oauth": "OAuth", "oauth2": "OAuth2", "pkce": "PKCE", "rest": "REST", "tls": "TLS", "ttl": "TTL",
 	"uri": "URI", "url": "URL", "urls": "URLs",
 }
