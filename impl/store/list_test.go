@@ -166,7 +166,7 @@ func TestListDuringWrites(t *testing.T) {
 			_ = s.Append(changes(created("ann", fmt.Sprint("new", i), "c1", 5+i%20)))
 			_ = s.Append(changes(status("ann", id, "c1", a2a.TaskStateCompleted, 5+i%50)))
 			if i%3 == 0 {
-				_ = s.writer.submit(func(ctx context.Context, h *handle) error { return evict(ctx, h.View("ann"), []string{id}) })
+				_ = s.writer.submit(func(ctx context.Context, h *handle) error { return s.evict(ctx, h.View("ann"), []string{id}) })
 			}
 		}
 	})
@@ -271,7 +271,7 @@ func TestCountersUnderRandomOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, task := range all(t, s, p, Filter{}) {
-				on(t, s, p, evictAll(task.ID))
+				on(t, s, p, evictAll(s, task.ID))
 			}
 		}
 	}
@@ -280,8 +280,8 @@ func TestCountersUnderRandomOperations(t *testing.T) {
 	}
 }
 
-func evictAll(ids ...string) func(context.Context, db.View) error {
-	return func(ctx context.Context, v db.View) error { return evict(ctx, v, ids) }
+func evictAll(s *Store, ids ...string) func(context.Context, db.View) error {
+	return func(ctx context.Context, v db.View) error { return s.evict(ctx, v, ids) }
 }
 
 func TestTokens(t *testing.T) {

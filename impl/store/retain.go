@@ -57,7 +57,7 @@ func (s *Store) trimPrincipal(ctx context.Context, v db.View, n int64) error {
 	if err != nil {
 		return err
 	}
-	return evict(ctx, v, ids)
+	return s.evict(ctx, v, ids)
 }
 
 // trim evicts the context's oldest finished tasks, at most n, while it is over its cap.
@@ -81,7 +81,7 @@ func (s *Store) trim(ctx context.Context, v db.View, contextID string, n int64) 
 	if err != nil {
 		return err
 	}
-	return evict(ctx, v, ids)
+	return s.evict(ctx, v, ids)
 }
 
 // expire evicts at most n finished tasks that are older than the TTL.
@@ -90,11 +90,11 @@ func (s *Store) expire(ctx context.Context, v db.View, n int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(ids), evict(ctx, v, ids)
+	return len(ids), s.evict(ctx, v, ids)
 }
 
 // evict removes finished tasks with all their rows and counts them off, once a context.
-func evict(ctx context.Context, v db.View, ids []string) error {
+func (s *Store) evict(ctx context.Context, v db.View, ids []string) error {
 	gone := map[string]tally{}
 	for _, id := range ids {
 		row, err := v.Evict(ctx, id)
@@ -104,6 +104,7 @@ func evict(ctx context.Context, v db.View, ids []string) error {
 		if err != nil {
 			return err
 		}
+		s.writer.evicting++
 		t := gone[row.ContextID]
 		t[row.State-firstDone]--
 		gone[row.ContextID] = t

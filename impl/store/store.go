@@ -38,6 +38,8 @@ type Options struct {
 	// Progress is told of checks and migrations, which may take long, and of retention that
 	// fails. It may be nil; it is called from several goroutines.
 	Progress func(line string)
+
+	Observe Observer
 }
 
 // Store is an open database. It is safe for concurrent use.
@@ -166,7 +168,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.secret, err = readSecret(ctx, w.Conn); err != nil {
 		return refusal(s.path, err)
 	}
-	s.writer = startWriter(w)
+	s.writer = startWriter(w, s.committed)
 	return nil
 }
 

@@ -292,7 +292,7 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	put(t, s, status("ann", "t0", "c1", a2a.TaskStateCompleted, 2)) // what runs may end
-	on(t, s, "ann", evictAll("t0"))
+	on(t, s, "ann", evictAll(s, "t0"))
 	put(t, s, created("ann", "t1", "c1", 3)) // room again
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 const (
@@ -26,15 +27,18 @@ type writer struct {
 	h       *handle
 	queue   chan job
 	stopped chan struct{}
-	maxLog  int64 // bytes; used by the writer's goroutine only, as trimAt is
-	trimAt  int64 // size of the log at which it is emptied next
+	told    func(jobs int, took time.Duration, evicted int64, err error) // of each group
+
+	evicting int64 // tasks evicted by the group under way; used by jobs and the writer's goroutine only
+	maxLog   int64 // bytes; used by the writer's goroutine only, as trimAt is
+	trimAt   int64 // size of the log at which it is emptied next
 
 	mu     sync.RWMutex // held for reading while a job is queued: guards closed, and with it the queue
 	closed bool
 }
 
-func startWriter(h *handle) *writer {
-	w := &writer{h: h, queue: make(chan job, maxGroup), stopped: make(chan struct{}), maxLog: defaultMaxLog, trimAt: defaultMaxLog}
+func startWriter(h *handle, told func(jobs int, took time.Duration, evicted int64, err error)) *writer {
+	w := &writer{h: h, told: told, queue: make(chan job, maxGroup), stopped: make(chan struct{}), maxLog: defaultMaxLog, trimAt: defaultMaxLog}
 	go w.run()
 	return w
 }
@@ -83,7 +87,10 @@ func (w *writer) run() {
 				break fill
 			}
 		}
+		began := time.Now()
 		errs, err := w.commit(group)
+		w.told(len(group), time.Since(began), w.evicting, err)
+		w.evicting = 0
 		for i, j := range group {
 			j.done <- errors.Join(err, errs[i])
 		}
@@ -135,9 +142,11 @@ func (w *writer) attempt(j job) (own, group error) {
 	if err := w.h.step(w.h.savepoint); err != nil {
 		return nil, err
 	}
+	before := w.evicting
 	// No request's context: SQLite rolls the whole transaction back when a write is interrupted.
 	own = j.do(context.Background(), w.h)
 	if own != nil {
+		w.evicting = before
 		if err := w.h.step(w.h.undo); err != nil {
 			return own, err
 		}

@@ -103,6 +103,7 @@ func (e *Engine) undo(r *Run, cause error) error {
 	e.retire(r)
 	e.release(r)
 	close(r.made)
+	r.seen.Over("")
 	e.wg.Done()
 	if errors.Is(cause, ErrBound) { // claimed by a turn that began and ended meanwhile
 		if foreign := e.judge(r.in); foreign != nil {

@@ -14,6 +14,7 @@ type Input struct {
 	AcceptedOutputModes []string
 	Metadata            a2a.Struct // of the request
 	Telemetry           bool       // the sender follows the task and activated TelemetryURI
+	TraceParent         string     // the turn's span as a W3C traceparent header; empty: none. The engine sets it
 }
 
 // Agent is what a driver says of its agent. It does not change while the driver is in use.

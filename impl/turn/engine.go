@@ -139,6 +139,7 @@ func (e *Engine) Send(ctx context.Context, in Input) (Sent, error) {
 	if err != nil {
 		return Sent{}, err
 	}
+	r.observe(ctx)
 	rec, err := r.create()
 	if err != nil {
 		return Sent{}, e.undo(r, err)

@@ -21,6 +21,7 @@ func (r *Run) lost(b *batch, cause error) {
 	r.e.release(r)
 	r.task.statuses = b.statuses // in case the write took effect after all
 	r.log.abandon()
+	r.seen.Over(a2a.TaskStateFailed)
 	stop := &batch{r: r}
 	stop.stopAgent("the task could not be stored")
 	r.out.close(stop.tells...)

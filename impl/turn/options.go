@@ -27,6 +27,8 @@ type Options struct {
 
 	Artifacts Artifacts
 
+	Observe Observer // nil: nobody is told
+
 	Now   func() time.Time // of timestamps; nil: time.Now
 	NewID func() string    // nil: UUIDv7
 }

@@ -52,6 +52,7 @@ func (r *Run) step(items []any) bool {
 		}
 		r.logBytes += b.bytes()
 		r.task = b.taskState
+		r.report(b) // before readers know: whoever counts after the last frame counts this one
 		r.log.publish(b.rec, b.frames, b.notes, b.end)
 	} else if len(b.notes) > 0 {
 		r.log.tell(b.notes)

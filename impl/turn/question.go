@@ -63,6 +63,9 @@ func (e *Engine) Answer(ctx context.Context, in Input) (Sent, error) {
 	if err != nil && watch != nil {
 		watch.close()
 	}
+	if err == nil {
+		r.seen.Answered(ctx)
+	}
 	return Sent{Run: r, Record: rep.rec, From: rep.from, watch: watch}, err
 }
 

@@ -24,6 +24,7 @@ type Run struct {
 	over     chan struct{} // closed once the end is decided: the slot is free
 	returned chan struct{} // closed once the driver's Turn has returned, or will not be called
 	stuck    chan struct{} // closed when Turn has not returned long after its context ended
+	seen     Observation   // who is told of this run; never nil
 
 	// The owner goroutine alone touches what follows, and create before it starts.
 	task      taskState // as journalled and published
@@ -54,6 +55,7 @@ func newRun(e *Engine, in Input) *Run {
 		returned: make(chan struct{}),
 		stuck:    make(chan struct{}),
 		modes:    in.AcceptedOutputModes,
+		seen:     unseen{},
 	}
 	if e.agent.SessionID != "" {
 		r.key = slotKey{}

@@ -32,6 +32,7 @@ func (b *batch) telemetryThinking(e event.ThinkingStep) {
 }
 
 func (b *batch) telemetryToolInvoke(e event.ToolInvoke) {
+	b.r.seen.ToolInvoked(e.CallID, e.Name)
 	if !b.watched() {
 		return
 	}
@@ -49,6 +50,7 @@ func (b *batch) telemetryToolInvoke(e event.ToolInvoke) {
 }
 
 func (b *batch) telemetryToolResult(e event.ToolResult) {
+	b.r.seen.ToolReturned(e.CallID, e.Error != "")
 	if b.watched() {
 		b.note(agentevents.AgentEvent{Kind: "tool_result", ToolResult: &agentevents.ToolResult{
 			CallID: b.brief(e.CallID), Name: b.brief(e.Name), Output: b.brief(e.Output), Error: b.brief(e.Error),

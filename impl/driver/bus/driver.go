@@ -220,5 +220,6 @@ func Input(in turn.Input) event.Input {
 		TaskID: in.TaskID, ContextID: in.ContextID, MessageID: in.Message.MessageID,
 		Text: strings.Join(texts, "\n"), Parts: in.Message.Parts, Metadata: in.Message.Metadata,
 		ReferenceTaskIDs: in.Message.ReferenceTaskIDs, AcceptedOutputModes: in.AcceptedOutputModes,
+		Traceparent: in.TraceParent,
 	}
 }
