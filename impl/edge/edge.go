@@ -31,6 +31,7 @@ type Options struct {
 	Binding func(*http.Request) wire.Binding // whose error shape a path gets; nil: REST
 	MaxBody int64                            // bytes; 0 means DefaultMaxBody
 	Log     *slog.Logger                     // nil: slog.Default()
+	Guard
 }
 
 // Handler puts the edge before next.
@@ -44,6 +45,7 @@ func Handler(o Options, next http.Handler) http.Handler {
 	if o.Binding == nil {
 		o.Binding = func(*http.Request) wire.Binding { return wire.REST }
 	}
+	o.Guard = o.withDefaults()
 	return &edge{o, wire.Errors{Log: o.Log}, next}
 }
 
@@ -59,39 +61,55 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	rec.Header().Set(wire.VersionHeader, wire.Version)
 	rec.Header().Set("X-Request-Id", c.RequestID)
+	e.harden(rec.Header(), r)
 	start := time.Now()
 	defer func() { e.finish(rec, r, c, start, recover()) }()
+	if e.CORS.answer(rec.Header(), r) {
+		rec.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if err := e.admit(rec, r, c); err != nil {
 		e.errors.Write(rec, r, e.Binding(r), nil, err)
 		return
 	}
-	e.next.ServeHTTP(rec, r)
+	z := &zipper{ResponseWriter: rec, req: r}
+	defer z.done()
+	e.next.ServeHTTP(z, r)
 }
 
 // admit decides whether the request may go on. Identity comes first: a caller without
 // one learns nothing else, and none of its body is read (A2A §7.4, §13.1).
 func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
 	public := e.Public != nil && e.Public(r)
+	if !public {
+		if err := e.checkAddress(r); err != nil {
+			return err
+		}
+	}
 	if e.Auth != nil && !public {
 		p, err := e.Auth.Authenticate(r)
 		if err != nil {
 			return err
 		}
 		c.Principal = p
+		if err := e.PerPrincipal.check(p.ID, "caller"); err != nil {
+			return err
+		}
 	}
-	if r.ContentLength > e.MaxBody {
-		return wire.TooLarge(e.MaxBody)
+	if !public {
+		leave, err := e.Gate.enter(e.MaxConcurrent)
+		if err != nil {
+			return err
+		}
+		w.leave = leave
 	}
-	if r.Body != nil && r.Body != http.NoBody {
-		// The server's own writer, so that it closes the connection of an oversized body.
-		r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, e.MaxBody)
-	}
-	return nil
+	return e.body(w, r)
 }
 
 // finish answers for a handler that panicked, and logs the request. The query and the
 // headers stay out of the log, since people put tokens into both.
 func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, start time.Time, panicked any) {
+	defer w.depart()
 	abort := panicked == http.ErrAbortHandler
 	if panicked != nil && !abort {
 		err := fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
@@ -135,6 +153,7 @@ type recorder struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+	leave  func() // out of the gate; nil: not in it
 }
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -142,8 +161,19 @@ func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
+		if w.Header().Get("Content-Type") == "text/event-stream" {
+			w.depart() // streams have a bound of their own
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// depart gives back the place among the requests being served.
+func (w *recorder) depart() {
+	if w.leave != nil {
+		w.leave()
+		w.leave = nil
+	}
 }
 
 func (w *recorder) Write(b []byte) (int, error) {
