@@ -102,13 +102,15 @@ func (b *batch) agentArtifact(e event.Artifact) {
 	}
 	a.Parts = fit(a.Parts, b.r.modes)
 	complete, known := b.r.mapping.artifacts[a.ArtifactID]
+	answer := a.ArtifactID == b.r.mapping.response.id
+	known = known || answer && b.r.mapping.response.open // begun, but for what had no room
 	more := e.Append
 	if more && (!known || complete) && !b.r.mapping.cutOff[a.ArtifactID] {
 		b.r.e.Logger.Warn("a chunk continues no open artifact", "task", b.rec.ID,
 			"artifact", a.ArtifactID, "known", known, "complete", complete)
 		more = known
 	}
-	if a.ArtifactID != b.r.mapping.response.id {
+	if !answer {
 		b.extra(&a, more, e.LastChunk)
 		return
 	}
@@ -131,9 +133,9 @@ func (b *batch) ownAnswer(a *a2a.Artifact, more, last bool) {
 	if last && s.dropped > 0 {
 		a.Metadata = withTrue(a.Metadata, "nexus.artifact.truncated")
 	}
-	s.chunks++
 	b.r.mapping.artifacts[a.ArtifactID] = last
-	b.artifact(a, more, last)
+	b.artifact(a, s.chunks > 0, last)
+	s.chunks++
 }
 
 // withTrue sets a member of an agent's metadata, which is known to be an object.

@@ -76,6 +76,23 @@ func TestLargePartsOfAnAnswer(t *testing.T) {
 	}
 }
 
+// TestAFirstChunkWithoutRoom is told of at the end, and what follows it is left out too.
+func TestAFirstChunkWithoutRoom(t *testing.T) {
+	small := "small"
+	for _, last := range []bool{true, false} {
+		e := engine(t, Options{Artifacts: Artifacts{MaxAnswerBytes: 20}, Driver: &script{turn: func(ctx context.Context, in Input, l *Line) error {
+			chunk := event.Artifact{TurnID: "t", Artifact: a2a.Artifact{ArtifactID: in.TaskID + "-response", Parts: []a2a.Part{{Raw: make([]byte, 30)}}}}
+			next := event.Artifact{TurnID: "t", Append: true, LastChunk: last, Artifact: a2a.Artifact{ArtifactID: in.TaskID + "-response", Parts: []a2a.Part{{Text: &small}}}}
+			return plays(start, chunk, next, end)(ctx, in, l)
+		}}})
+		s := send(t, e, ask("go"))
+		w := words(t, all(s.Run.Follow()))
+		if want := []string{"artifact. [truncated: 0 of 35 bytes shown]", "COMPLETED"}; !slices.Equal(w[2:], want) {
+			t.Errorf("%q", w)
+		}
+	}
+}
+
 // TestATruncatedDocument is not passed off as one.
 func TestATruncatedDocument(t *testing.T) {
 	e := engine(t, Options{Artifacts: Artifacts{MaxAnswerBytes: 7}, Driver: &script{turn: plays(start, output(`{"a":1}      `), end)}})

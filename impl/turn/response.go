@@ -101,7 +101,7 @@ func (b *batch) flush() {
 	b.truncationNotice()
 	s := &b.r.mapping.response
 	if s.open && s.dropped > 0 {
-		b.responseChunk([]a2a.Part{s.note()}, true, true)
+		b.responseChunk([]a2a.Part{s.note()}, s.chunks > 0, true)
 		s.open = false
 	}
 	if s.closed || s.rest == "" && !s.begun() {
