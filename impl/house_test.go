@@ -40,7 +40,7 @@ var rules = []rule{
 	{"impl/call", nil, "every layer asks it who calls, so it may ask nobody"},
 	{"impl/sse", nil, "SSE records know nothing of A2A"},
 	{"impl/decode", []string{"gen/a2a"}, "shared by the bindings and the validator"},
-	{"impl/wire", []string{"gen/a2a"}, "shared by the edge and the bindings"},
+	{"impl/wire", []string{"impl/call", "gen/a2a"}, "shared by the edge and the bindings"},
 	{"impl/auth", []string{"impl/call", "gen/a2a"}, "who calls is settled before anybody knows what for; the edge takes it by its shape"},
 	{"impl/edge", []string{"impl/call", "impl/wire", "gen/a2a"}, "the edge knows who calls, not what for"},
 	{"impl/binding", []string{"impl/call", "impl/decode", "impl/sse", "impl/wire", "gen/*"}, "a binding turns bytes into operations and holds no task rules"},

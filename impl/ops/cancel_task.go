@@ -17,6 +17,7 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (o
 	if err := checkTenant(req.Tenant); err != nil {
 		return none, err
 	}
+	call.From(ctx).Task = req.ID
 	rec, err := s.Engine.Cancel(ctx, call.From(ctx).Principal.ID, req.ID)
 	if errors.Is(err, turn.ErrNotLive) {
 		if _, err = s.stored(ctx, req.ID); err == nil {

@@ -5,6 +5,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/call"
 )
 
 // GetTask gives a task as it stands (A2A §3.1.3).
@@ -13,6 +14,7 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (op.Enco
 	if err := checkTenant(req.Tenant); err != nil {
 		return none, err
 	}
+	call.From(ctx).Task = req.ID
 	rec, err := s.task(ctx, req.ID)
 	if err != nil {
 		return none, err

@@ -58,8 +58,11 @@ func (s *service) send(ctx context.Context, req *a2a.SendMessageRequest, follows
 		in.AcceptedOutputModes = req.Configuration.AcceptedOutputModes
 	}
 	if req.Message.TaskID == "" {
-		return s.Engine.Send(ctx, in)
+		sent, err := s.Engine.Send(ctx, in)
+		call.From(ctx).Task = sent.Record.ID
+		return sent, err
 	}
+	call.From(ctx).Task = req.Message.TaskID
 	in.TaskID = req.Message.TaskID
 	sent, err := s.Engine.Answer(ctx, in)
 	if errors.Is(err, turn.ErrNotLive) {

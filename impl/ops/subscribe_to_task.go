@@ -14,6 +14,7 @@ func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 	if err := checkTenant(req.Tenant); err != nil {
 		return nil, err
 	}
+	call.From(ctx).Task = req.ID
 	if run := s.Engine.Live(call.From(ctx).Principal.ID, req.ID); run != nil {
 		if rec, _ := run.Snapshot(); !rec.State.Terminal() {
 			if telemetry(ctx) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"a2aserve/gen/a2a"
+	"a2aserve/impl/call"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -45,6 +46,7 @@ type Errors struct {
 // is logged and sent as an InternalError.
 func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []byte, err error) {
 	known := e.classify(r.Context(), err)
+	note(r.Context(), known, err)
 	h := w.Header()
 	if s := known.RetryAfter; s > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((s+time.Second-1)/time.Second), 10))
@@ -105,7 +107,7 @@ func (e Errors) classify(ctx context.Context, err error) *a2a.Error {
 	known, ok := errors.AsType[*a2a.Error](err)
 	if !ok {
 		known = (&a2a.Error{Type: a2a.InternalError}).Because(err)
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if left(ctx, err) {
 			log.DebugContext(ctx, "the caller has left", "error", err)
 			return known
 		}
@@ -117,6 +119,23 @@ func (e Errors) classify(ctx context.Context, err error) *a2a.Error {
 		log.DebugContext(ctx, "request refused", "error", err)
 	}
 	return known
+}
+
+// left says whether an operation ended because its client did not wait for it.
+func left(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
+// note tells whoever logs and counts the request how it ends.
+func note(ctx context.Context, known *a2a.Error, err error) {
+	c := call.Find(ctx)
+	switch {
+	case c == nil:
+	case known.Type == a2a.InternalError && left(ctx, err):
+		c.Failure, c.Status = call.Left, call.LeftStatus
+	default:
+		c.Failure, c.Status = known.Type.Reason, known.Type.HTTP
+	}
 }
 
 // response is a JSON-RPC response object that holds an error.
