@@ -4,6 +4,7 @@ package binding
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -36,18 +37,24 @@ type Options struct {
 	WriteTimeout time.Duration // for each write to a client: 30 s
 	MaxDepth     int           // nesting of a request: decode.DefaultDepth
 	MaxStreams   int           // open streams in all; 0 sets no bound
+	MaxEach      int           // open streams of one authenticated caller; 0 sets no bound
+	Streams      *Streams      // counts them; nil: its own
 
 	Log *slog.Logger // slog.Default()
+
+	// Observe is told of an operation before it is carried out; the context that it returns
+	// is the operation's. What it returns besides is called once the answer is out, which
+	// for a stream is its end. Nil: nobody is told.
+	Observe func(context.Context, *op.Operation) (ctx context.Context, done func())
 }
 
 // Handler serves both bindings. It expects the edge before it, since it asks
 // call.From who calls.
 type Handler struct {
 	Options
-	errors  wire.Errors
-	routes  routes
-	rest    http.Handler // the generated server
-	streams limiter
+	errors wire.Errors
+	routes routes
+	rest   http.Handler // the generated server
 }
 
 // New makes a handler. It starts nothing, so there is nothing to stop: a stream ends with
@@ -59,7 +66,8 @@ func New(o Options) *Handler {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.MaxDepth = cmp.Or(o.MaxDepth, decode.DefaultDepth)
 	o.Log = cmp.Or(o.Log, slog.Default())
-	h := &Handler{Options: o, errors: wire.Errors{Log: o.Log}, routes: newRoutes(op.Table), streams: limiter{max: int64(o.MaxStreams)}}
+	o.Streams = cmp.Or(o.Streams, &Streams{})
+	h := &Handler{Options: o, errors: wire.Errors{Log: o.Log}, routes: newRoutes(op.Table)}
 	h.rest = h.generated()
 	return h
 }
@@ -77,6 +85,7 @@ func (h *Handler) Binding(r *http.Request) wire.Binding {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(wire.VersionHeader, wire.Version)
 	if route, ok := h.Routes[r.URL.Path]; ok {
+		call.From(r.Context()).Route = r.URL.Path
 		route.ServeHTTP(w, r)
 		return
 	}
@@ -137,11 +146,17 @@ func (h *Handler) check(members map[string]any) ([]a2a.Violation, error) {
 func (h *Handler) answer(w reply, o *op.Operation, in any) {
 	if o.Streaming {
 		// Before the call, so that a refused sender has started no turn.
-		if !h.streams.enter() {
-			h.fail(w, &a2a.Error{Type: a2a.UnavailableError, Message: "Too many open streams", RetryAfter: time.Second})
+		who := call.From(w.req.Context()).Principal.ID
+		if err := h.Streams.enter(who, h.MaxStreams, h.MaxEach); err != nil {
+			h.fail(w, err)
 			return
 		}
-		defer h.streams.leave()
+		defer h.Streams.leave(who)
+	}
+	if h.Observe != nil {
+		ctx, done := h.Observe(w.req.Context(), o)
+		defer done()
+		w.req = w.req.WithContext(ctx)
 	}
 	out, err := o.Call(w.req.Context(), h.Service, in)
 	switch {
@@ -150,7 +165,9 @@ func (h *Handler) answer(w reply, o *op.Operation, in any) {
 	case out.Stream != nil:
 		h.follow(w, out.Stream)
 	case len(out.JSON) > 0:
-		h.write(w, out.JSON)
+		if !keep(w, out.ETag) {
+			h.write(w, out.JSON)
+		}
 	default: // a response without a result would be no JSON-RPC
 		h.fail(w, errNoAnswer)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/auth"
 	"a2aserve/impl/call"
 	"a2aserve/impl/edge"
 
@@ -110,12 +111,16 @@ func serve(t *testing.T, o Options, limits ...edge.Limits) *server {
 		o.Wired = core
 	}
 	h := New(o)
-	static, err := edge.NewStatic([]edge.Token{{Secret: "tok-a", Principal: call.Principal{ID: "alice"}}})
+	static, err := auth.NewStatic([]auth.Token{{Secret: "tok-a", Principal: call.Principal{ID: "alice"}}, {Secret: "tok-b", Principal: call.Principal{ID: "bob"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := auth.New(auth.Options{Validators: []auth.Validator{static}, Log: o.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &server{httptest.NewUnstartedServer(nil), t, f, h, nil}
-	s.Config = edge.Server(edge.Handler(edge.Options{Auth: static, Binding: h.Binding, Log: o.Log, MaxBody: 1 << 20}, h), append(limits, edge.Limits{})[0], o.Log)
+	s.Config = edge.Server(edge.Handler(edge.Options{Auth: chain, Binding: h.Binding, Log: o.Log, MaxBody: 1 << 20}, h), append(limits, edge.Limits{})[0], o.Log)
 	s.Start()
 	var p http.Protocols
 	p.SetUnencryptedHTTP2(true)

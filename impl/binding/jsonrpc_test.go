@@ -114,7 +114,7 @@ func TestJSONRPCTransportRefusals(t *testing.T) {
 		{"text", "POST", req, []string{"Content-Type", "text/plain"}, 415},
 		{"form", "POST", req, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
 		{"no type", "POST", req, []string{"Content-Type", ""}, 415},
-		{"gzip", "POST", req, []string{"Content-Encoding", "gzip"}, 415},
+		{"deflate", "POST", req, []string{"Content-Encoding", "deflate"}, 415},
 		{"no token", "POST", req, []string{"Authorization", ""}, 401},
 		{"too large", "POST", strings.Repeat(" ", 1<<20) + req, nil, 413},
 		{"a2a+json", "POST", req, []string{"Content-Type", "application/a2a+json"}, 200},

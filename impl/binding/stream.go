@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"a2aserve/gen/op"
@@ -147,21 +146,3 @@ func (h *Handler) follow(w reply, st *op.Stream) {
 		}
 	}
 }
-
-// limiter bounds how many streams are open at once. Each costs a connection or a part of
-// one, and a goroutine, for as long as its client likes.
-type limiter struct {
-	max  int64 // 0: no bound
-	open atomic.Int64
-}
-
-// enter takes a place if there is one; whoever got it leaves.
-func (l *limiter) enter() bool {
-	if n := l.open.Add(1); l.max > 0 && n > l.max {
-		l.open.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (l *limiter) leave() { l.open.Add(-1) }

@@ -197,7 +197,7 @@ func TestASlowReaderIsGivenUp(t *testing.T) {
 	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
 	res := s.send("GET", "/a2a/v1/tasks/t:subscribe", "") // and never reads
 	defer res.Body.Close()
-	eventually(t, func() bool { return s.h.streams.open.Load() == 0 })
+	eventually(t, func() bool { return s.h.Streams.Open() == 0 })
 }
 
 func TestALeavingReaderEndsItsStream(t *testing.T) {
@@ -215,12 +215,12 @@ func TestALeavingReaderEndsItsStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := s.h.streams.open.Load(); n != 1 {
+		if n := s.h.Streams.Open(); n != 1 {
 			t.Errorf("%s: %d open streams", name, n)
 		}
 		leave()
 		res.Body.Close()
-		eventually(t, func() bool { return s.h.streams.open.Load() == 0 })
+		eventually(t, func() bool { return s.h.Streams.Open() == 0 })
 		if closed.Swap(0) != 1 {
 			t.Errorf("%s: the stream was not closed, once", name)
 		}
@@ -260,9 +260,51 @@ func TestTheSubscriberCap(t *testing.T) {
 		t.Errorf("a unary call got %d", status)
 	}
 	log.add(op.Frame{Last: true})
-	eventually(t, func() bool { return s.h.streams.open.Load() == 0 })
+	eventually(t, func() bool { return s.h.Streams.Open() == 0 })
 	if status, _, _ := s.do("GET", "/a2a/v1/tasks/t:subscribe", ""); status != 200 {
 		t.Errorf("after room was made: %d", status)
+	}
+}
+
+// One caller's streams leave room for another's.
+func TestTheSubscriberCapOfOneCaller(t *testing.T) {
+	s := serve(t, Options{MaxStreams: 3, MaxEach: 2})
+	log := newFrames()
+	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+	open := func(token string) (int, string) {
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/a2a/v1/tasks/t:subscribe", nil)
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		if res.StatusCode == 200 {
+			return 200, ""
+		}
+		b, _ := io.ReadAll(res.Body)
+		return res.StatusCode, string(b)
+	}
+	for _, c := range []struct {
+		token string
+		want  int
+		says  string
+	}{
+		{"tok-a", 200, ""}, {"tok-a", 200, ""}, {"tok-a", 503, "of this caller: the server keeps 2"},
+		{"tok-b", 200, ""}, {"tok-b", 503, "Too many open streams: the server keeps 3"},
+	} {
+		if status, body := open(c.token); status != c.want || !strings.Contains(body, c.says) {
+			t.Errorf("%s: %d %s", c.token, status, body)
+		}
+	}
+	log.add(op.Frame{Last: true})
+	eventually(t, func() bool { return s.h.Streams.Open() == 0 })
+	if status, _ := open("tok-a"); status != 200 {
+		t.Errorf("after room was made: %d", status)
+	}
+	eventually(t, func() bool { return s.h.Streams.Open() == 0 })
+	if n := len(s.h.Streams.each); n != 0 {
+		t.Errorf("%d callers without streams are remembered", n)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -103,4 +105,19 @@ func (t *TLS) load() (*tls.Config, error) {
 	// needs one and has none is refused in the binding's shape.
 	c.ClientAuth = tls.VerifyClientCertIfGiven
 	return c, nil
+}
+
+// Secure makes a server of Server speak TLS, each connection as configFor says. HTTP/2
+// without TLS is off then.
+func Secure(srv *http.Server, configFor func(*tls.ClientHelloInfo) (*tls.Config, error)) {
+	srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: configFor}
+	srv.Protocols.SetUnencryptedHTTP2(false)
+}
+
+// Serve serves until the server is shut down, with TLS where Secure has asked for it.
+func Serve(srv *http.Server, l net.Listener) error {
+	if srv.TLSConfig == nil {
+		return srv.Serve(l)
+	}
+	return srv.ServeTLS(l, "", "") // the files are TLS's own
 }

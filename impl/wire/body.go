@@ -28,6 +28,9 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, TooLarge(big.Limit)
 	}
+	if known, ok := errors.AsType[*a2a.Error](err); ok {
+		return nil, known // the edge, whose reader this is, has said what is wrong
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, a2a.InvalidRequestError.Errorf("The request body did not arrive in time").Because(err)
 	}

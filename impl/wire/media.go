@@ -46,11 +46,12 @@ func MediaType(r *http.Request) string {
 }
 
 // CheckBody refuses a request whose body is not labelled as JSON: either media type, in
-// any case and with any parameters, and not compressed.
+// any case and with any parameters. The edge has taken gzip off; what is still compressed
+// cannot be read.
 func CheckBody(r *http.Request) error {
 	for _, coding := range r.Header.Values("Content-Encoding") {
 		if !strings.EqualFold(strings.TrimSpace(coding), "identity") {
-			return a2a.UnsupportedMediaTypeError.Errorf("Request bodies must not be compressed")
+			return a2a.UnsupportedMediaTypeError.Errorf("Request bodies may be compressed with gzip only")
 		}
 	}
 	values := r.Header.Values("Content-Type")
