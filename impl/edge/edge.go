@@ -4,8 +4,6 @@ package edge
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -32,6 +30,11 @@ type Options struct {
 	MaxBody int64                            // bytes; 0 means DefaultMaxBody
 	Log     *slog.Logger                     // nil: slog.Default()
 	Guard
+
+	// Observe is told of a request before anything of it is judged; the context that it
+	// returns is the request's. The function is called once the answer is out. Nil: nobody
+	// is told.
+	Observe func(*http.Request, *call.Call) (context.Context, func(Answer))
 }
 
 // Handler puts the edge before next.
@@ -58,12 +61,17 @@ type edge struct {
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call.Call{Principal: call.Anonymous, RequestID: requestID()}
 	r = r.WithContext(call.With(r.Context(), c))
-	rec := &recorder{ResponseWriter: w}
+	c.Client = e.Address(r)
+	rec := &recorder{ResponseWriter: w, began: time.Now(), done: func(Answer) {}}
+	if e.Observe != nil {
+		var ctx context.Context
+		ctx, rec.done = e.Observe(r, c)
+		r = r.WithContext(ctx)
+	}
 	rec.Header().Set(wire.VersionHeader, wire.Version)
 	rec.Header().Set("X-Request-Id", c.RequestID)
 	e.harden(rec.Header(), r)
-	start := time.Now()
-	defer func() { e.finish(rec, r, c, start, recover()) }()
+	defer func() { e.finish(rec, r, c, recover()) }()
 	if e.CORS.answer(rec.Header(), r) {
 		rec.WriteHeader(http.StatusNoContent)
 		return
@@ -106,9 +114,8 @@ func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
 	return e.body(w, r)
 }
 
-// finish answers for a handler that panicked, and logs the request. The query and the
-// headers stay out of the log, since people put tokens into both.
-func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, start time.Time, panicked any) {
+// finish answers for a handler that panicked, and tells how the request ended.
+func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, panicked any) {
 	defer w.depart()
 	abort := panicked == http.ErrAbortHandler
 	if panicked != nil && !abort {
@@ -120,31 +127,16 @@ func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, start time.Tim
 			e.errors.Write(w, r, e.Binding(r), nil, err)
 		}
 	}
-	level := slog.LevelInfo
-	if w.status >= 500 {
-		level = slog.LevelWarn
+	a := Answer{Binding: e.Binding(r), Status: w.status, Bytes: w.bytes, Took: time.Since(w.began), Aborted: abort}
+	// What is broken off on a client's leaving is the client's doing.
+	if c.Failure == call.Left || a.Status == 0 && r.Context().Err() != nil {
+		a.Status = call.LeftStatus
 	}
-	e.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request",
-		slog.String("request", c.RequestID),
-		slog.String("method", r.Method),
-		slog.String("path", r.URL.Path),
-		slog.String("operation", c.Operation),
-		slog.String("version", c.Version),
-		slog.Int("status", w.status),
-		slog.Int64("bytes", w.bytes),
-		slog.Duration("took", time.Since(start)),
-		slog.Bool("aborted", abort))
+	e.record(r, c, a)
+	w.done(a)
 	if abort {
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// requestID is made here and never taken from the request: a caller could otherwise put
-// its lines among another's in the log.
-func requestID() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // recorder remembers what was answered. Flushing and deadlines go to the writer below
@@ -154,6 +146,8 @@ type recorder struct {
 	status int
 	bytes  int64
 	leave  func() // out of the gate; nil: not in it
+	began  time.Time
+	done   func(Answer)
 }
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
