@@ -44,12 +44,12 @@ type server struct {
 	cmd    *exec.Cmd
 	banner string
 	rest   io.Reader // of its standard output
-	logs   *bytes.Buffer
+	logs   *logs
 }
 
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{cmd: command(t, append([]string{"serve"}, args...)...), logs: &bytes.Buffer{}}
+	s := &server{cmd: command(t, append([]string{"serve"}, args...)...), logs: &logs{}}
 	s.cmd.Stderr = s.logs
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -2,6 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 
 	"a2aserve/impl/app"
 	"a2aserve/impl/config"
@@ -65,10 +69,36 @@ func serve(c *cobra.Command, f serveFlags) error {
 	}
 	log := app.Logger(cfg, c.ErrOrStderr())
 	log.Debug("configuration", "config", cfg)
-	a, err := app.New(c.Context(), cfg, app.Options{Log: log})
+	o := app.Options{Log: log}
+	if f.config != "" {
+		o.Reload = func() (*config.Config, error) { return loadConfig(f.config, f.overrides(c)) }
+	}
+	// From here on a hangup never ends the process, as it would by default.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	a, err := app.New(c.Context(), cfg, o)
 	if err != nil {
 		return err
 	}
+	var reloader sync.WaitGroup
+	defer reloader.Wait()
+	ended := make(chan struct{})
+	defer close(ended)
+	reloader.Go(func() { reloadOn(hangups, ended, a) })
 	fmt.Fprint(c.OutOrStdout(), a.Banner())
 	return a.Run(c.Context())
+}
+
+// reloadOn reads the configuration again at each signal, until ended. The App logs what
+// comes of it.
+func reloadOn(signals <-chan os.Signal, ended <-chan struct{}, a *app.App) {
+	for {
+		select {
+		case <-signals:
+			_ = a.Reload()
+		case <-ended:
+			return
+		}
+	}
 }

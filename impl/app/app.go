@@ -29,6 +29,9 @@ type Options struct {
 	Unwired  []string     // operations that are not offered, by name
 	Listener net.Listener // nil: one is opened on the configuration's bind
 	Log      *slog.Logger // nil: slog.Default()
+
+	// Reload reads the configuration again; nil: it stays as it is. See App.Reload.
+	Reload func() (*config.Config, error)
 }
 
 // App is a server that is ready to run. New makes it; Run or Close ends it.
@@ -42,7 +45,11 @@ type App struct {
 	undrive  func() // ends the driver
 	listener net.Listener
 	server   *http.Server
-	current  atomic.Pointer[generation] // what requests enter
+	current  atomic.Pointer[generation] // what requests enter; replaced under reloading
+	reload   func() (*config.Config, error)
+
+	reloading sync.Mutex // one reload at a time, and none once the server stops
+	stopping  bool       // guarded by reloading
 
 	closed   sync.Once
 	closeErr error
@@ -52,7 +59,7 @@ type App struct {
 // until Run. An error that the configuration is to blame for is a config.Errors or a
 // *card.InvalidError, and then nothing has been opened or made.
 func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error) {
-	a := &App{cfg: cfg, log: o.Log, listener: o.Listener}
+	a := &App{cfg: cfg, log: o.Log, listener: o.Listener, reload: o.Reload}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
@@ -87,7 +94,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 	}
 	a.current.Store(g)
 	a.server = edge.Server(http.HandlerFunc(a.serve), a.connectionLimits(), a.log)
-	a.warn()
+	g.warn()
 	return a, nil
 }
 
@@ -135,9 +142,9 @@ func (a *App) openStore(ctx context.Context) (err error) {
 
 // warn says what an operator may not have meant. Logs are where it is seen: the banner
 // is lost where a supervisor starts the server.
-func (a *App) warn() {
-	if addr := a.listener.Addr().String(); !a.cfg.Authenticated() && !config.Loopback(addr) {
-		a.log.Warn("ANYBODY WHO REACHES THIS ADDRESS MAY USE THE AGENT AND READ ITS TASKS: no authentication is configured (bearer_token, auth), and the address is not a loopback one", "address", addr)
+func (g *generation) warn() {
+	if addr := g.listener.Addr().String(); !g.cfg.Authenticated() && !config.Loopback(addr) {
+		g.log.Warn("ANYBODY WHO REACHES THIS ADDRESS MAY USE THE AGENT AND READ ITS TASKS: no authentication is configured (bearer_token, auth), and the address is not a loopback one", "address", addr)
 	}
 }
 
@@ -153,12 +160,19 @@ func (a *App) Run(ctx context.Context) error {
 	// Buffered, because a Serve that ends by itself is not waited for twice.
 	served := make(chan error, 1)
 	go func() { served <- a.server.Serve(a.listener) }()
+	watching, unwatch := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	if a.reload != nil && a.cfg.Config.Reload.Watch {
+		watcher.Go(func() { a.watch(watching) })
+	}
+	defer watcher.Wait()
+	defer unwatch()
 	select {
 	case err := <-served:
 		return errors.Join(fmt.Errorf("serving ended: %w", err), a.Close())
 	case <-ctx.Done():
 	}
-	a.log.Info("stopping", "timeout", a.cfg.ShutdownTimeout)
+	a.log.Info("stopping", "timeout", a.current.Load().cfg.ShutdownTimeout)
 	err := a.Close()
 	<-served
 	if err == nil {
@@ -175,7 +189,10 @@ const lastWords = 2 * time.Second
 // turns have ended. Calling it again does nothing more.
 func (a *App) Close() error {
 	a.closed.Do(func() {
-		deadline := time.Now().Add(config.Span(a.cfg.ShutdownTimeout))
+		a.reloading.Lock()
+		a.stopping = true
+		a.reloading.Unlock()
+		deadline := time.Now().Add(config.Span(a.current.Load().cfg.ShutdownTimeout))
 		ctx, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
 		// Turns end first and requests second: a stream closes after its task has ended,

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Reload returns next as a running server can take it over: what takes effect only at a
+// Renew returns next as a running server can take it over: what takes effect only at a
 // start (all keys that the schema does not mark x-reload) stays as it is in c. kept names
 // those of them that differ, sorted.
-func (c *Config) Reload(next *Config) (merged *Config, kept []string, err error) {
+func (c *Config) Renew(next *Config) (merged *Config, kept []string, err error) {
 	old, err := tree(c)
 	if err != nil {
 		return nil, nil, err
@@ -62,10 +62,14 @@ func keep(old, fresh map[string]any, s map[string]any, at string, kept *[]string
 		if len(properties(target)) > 0 {
 			was, _ := old[key].(map[string]any)
 			is, _ := fresh[key].(map[string]any)
-			if was != nil && is != nil {
-				keep(was, is, target, name+".", kept)
-				continue
+			if is == nil { // a section of zeros is left out
+				is = map[string]any{}
 			}
+			keep(was, is, target, name+".", kept)
+			if fresh[key] = is; len(is) == 0 {
+				delete(fresh, key)
+			}
+			continue
 		}
 		if !reflect.DeepEqual(old[key], fresh[key]) {
 			*kept = append(*kept, name)
@@ -93,7 +97,7 @@ func collect(v any, key string, found map[string]bool) {
 		}
 	case []any:
 		for _, e := range v {
-			collect(e, key, found)
+			collect(e, "", found)
 		}
 	case string:
 		if strings.HasSuffix(key, "_file") && v != "" {
