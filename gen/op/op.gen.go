@@ -52,6 +52,7 @@ type Stream struct {
 // Reply is what an operation gives a binding: a stream, or the JSON of its response.
 type Reply struct {
 	JSON   []byte
+	ETag   string // strong, of a response that its caller may keep; empty: nobody may
 	Stream *Stream
 }
 
@@ -59,6 +60,7 @@ type Reply struct {
 type Encoded[T any] struct {
 	Value *T
 	JSON  []byte
+	ETag  string // as in Reply
 }
 
 // Value wraps a response that is still to be encoded.
@@ -78,7 +80,7 @@ func unary[I, O any](f func(Service, context.Context, *I) (Encoded[O], error)) f
 				return Reply{}, err
 			}
 		}
-		return Reply{JSON: out.JSON}, nil
+		return Reply{JSON: out.JSON, ETag: out.ETag}, nil
 	}
 }
 

@@ -27,6 +27,10 @@ type Call struct {
 	Version    string   // protocol version the request is processed as
 	Extensions []string // URIs of requested extensions that are supported, in order, once each (A2A §3.2.6)
 
+	// Base is the address that the caller knows the server by, as far as trusted proxies
+	// tell; empty where it is the Agent Card's own.
+	Base string
+
 	Client netip.Addr // who sent it, as far as trusted proxies tell; may be the zero Addr
 	Route  string     // template of the path, such as /a2a/v1/tasks/{id}; empty where there is none
 	Task   string     // the task that it made or names: as the client wrote it, so of any length

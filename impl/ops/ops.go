@@ -10,6 +10,7 @@ import (
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
 	"a2aserve/impl/call"
+	"a2aserve/impl/card"
 	"a2aserve/impl/store"
 	"a2aserve/impl/turn"
 )
@@ -23,6 +24,8 @@ type Options struct {
 	StrictTerminalSubscribe bool
 	// MaxMessageBytes bounds one message, encoded. 0: no bound but the body's.
 	MaxMessageBytes int
+	// ExtendedCard is for authenticated callers. Nil: there is none.
+	ExtendedCard *card.Card
 }
 
 // service implements every operation for the principal of the call.
