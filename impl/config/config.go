@@ -114,6 +114,7 @@ func (d *document) finish() (*Config, error) {
 		return nil, d.errors()
 	}
 	dropEmptySections(d.root, rootSchema)
+	d.splitOrigins()
 	fill(d.root, rootSchema, clone)
 	d.validate()
 	d.checkRules()
@@ -133,7 +134,12 @@ func (d *document) finish() (*Config, error) {
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	// From here on the credentials are in Identities only, which do not print them.
 	c.BearerToken, c.BearerTokenEnv, c.Auth = "", "", nil
-	for _, p := range []*string{&c.CardFile, &c.Store.Path, &c.Artifacts.FileBaseDir} {
+	if t := c.TLS; t != nil {
+		for _, p := range []*string{&t.CertFile, &t.KeyFile, &t.ClientCAFile} {
+			*p = ExpandHome(*p)
+		}
+	}
+	for _, p := range []*string{&c.CardFile, &c.ExtendedCardFile, &c.Store.Path, &c.Artifacts.FileBaseDir} {
 		*p = ExpandHome(*p)
 	}
 	return c, nil
@@ -152,7 +158,7 @@ func (c Config) String() string {
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Authenticated says whether callers must identify themselves.
-func (c Config) Authenticated() bool { return len(c.Identities) > 0 }
+func (c Config) Authenticated() bool { return len(c.Identities) > 0 || c.ClientCertificates() }
 
 // Span is a checked duration of the configuration; zero where it is "0s", which
 // switches off.

@@ -22,12 +22,14 @@ func (d *document) checkRules() {
 		d.problem("/card", "required, but missing: the Agent Card is written here, or card_file names one")
 	}
 	d.onlyOne("bearer_token", "bearer_token_env", "auth")
-	if d.root.(map[string]any)["card_requires_auth"] == true && !d.has("/bearer_token") && !d.has("/bearer_token_env") && !d.has("/auth") {
-		d.problem("/card_requires_auth", "needs bearer_token, bearer_token_env or auth: without one, every caller is let through")
+	if d.root.(map[string]any)["card_requires_auth"] == true && !d.authenticates() {
+		d.problem("/card_requires_auth", "needs bearer_token, bearer_token_env, auth or tls.client_ca_file: without one, every caller is let through")
 	}
 	d.checkPaths()
 	d.checkAddress()
+	d.checkProxy()
 	d.checkSkills()
+	d.checkEdge()
 }
 
 // has is about what was written: none of the keys that it is asked for has a default.
@@ -73,8 +75,8 @@ func (d *document) checkPaths() {
 // listened on is no address when it stands for every interface.
 func (d *document) checkAddress() {
 	public := d.text("/public_url")
-	if bind := d.text("/bind"); public == "" && isHostPort(bind) && Wildcard(bind) {
-		d.problem("/bind", "%q listens on every interface, which is no address for the Agent Card: set public_url to the one that clients use, or listen on one interface", bind)
+	if bind := d.text("/bind"); public == "" && isHostPort(bind) && Wildcard(bind) && !d.behindProxies() {
+		d.problem("/bind", "%q listens on every interface, which is no address for the Agent Card: set public_url to the one that clients use, name the proxies that know it in proxy.trusted_cidrs, or listen on one interface", bind)
 	}
 	u, err := url.Parse(public)
 	if public == "" || err != nil || !isWebAddress(public) {

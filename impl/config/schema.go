@@ -42,7 +42,9 @@ func compileSchema() *jsonschema.Schema {
 		"span":          textFormat(func(s string) bool { return span(s) >= 0 }),
 		"positive-span": textFormat(func(s string) bool { return span(s) > 0 }),
 		"host-port":     textFormat(isHostPort),
+		"cidr":          textFormat(isCIDR),
 		"web-address":   textFormat(isWebAddress),
+		"web-origin":    textFormat(isWebOrigin),
 	}
 	if err := c.AddResource("config.schema.json", bytes.NewReader(gen.Schema)); err != nil {
 		panic("config schema: " + err.Error())
