@@ -17,6 +17,7 @@ import (
 type serveFlags struct {
 	config, bind, db string
 	strict, jsonLogs bool
+	check            bool
 }
 
 func serveCommand() *cobra.Command {
@@ -39,6 +40,7 @@ to standard error.`,
 	c.Flags().StringVar(&f.db, "db", "", "`path` of the database")
 	c.Flags().BoolVar(&f.strict, "strict", false, "follow the specification to the letter where the default is lenient")
 	c.Flags().BoolVar(&f.jsonLogs, "json-logs", false, "log JSON")
+	c.Flags().BoolVar(&f.check, "check-config", false, "check the configuration, say what would be served, and end")
 	return c
 }
 
@@ -68,6 +70,14 @@ func serve(c *cobra.Command, f serveFlags) error {
 		return err
 	}
 	log := app.Logger(cfg, c.ErrOrStderr())
+	if f.check {
+		served, err := app.Check(cfg, app.Options{Log: log})
+		if err != nil {
+			return usageError{err} // whatever it is, the configuration names it
+		}
+		_, err = fmt.Fprint(c.OutOrStdout(), served)
+		return err
+	}
 	log.Debug("configuration", "config", cfg)
 	o := app.Options{Log: log}
 	if f.config != "" {

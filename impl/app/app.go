@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -245,29 +244,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// Banner says what is served where, with a line to try.
-func (a *App) Banner() string {
-	url := a.URL()
-	// The line can be pasted into a shell as it is.
-	who, header := "off: everybody who reaches the address may call", ""
-	if a.cfg.Authenticated() {
-		who, header = "bearer token", " \\\n    -H 'Authorization: Bearer YOUR-TOKEN'"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "a2aserve serves agent %q (A2A 1.0)\n\n", a.current.Load().card.Name())
-	for _, line := range [][2]string{
-		{"Agent Card", url + card.Path},
-		{"JSON-RPC", url + a.cfg.JSONRPCPath},
-		{"HTTP+JSON", url + a.cfg.RESTPrefix},
-		{"Listening on", a.listener.Addr().String()},
-		{"Authentication", who},
-		{"Tasks kept in", a.store.Path()},
-	} {
-		fmt.Fprintf(&b, "  %-15s %s\n", line[0], line[1])
-	}
-	fmt.Fprintf(&b, "\nTry it:\n  curl -s %s%s/message:send%s \\\n    -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\\n"+
-		"    -d '{\"message\":{\"messageId\":\"m1\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"echo Hello!\"}]}}'\n", url, a.cfg.RESTPrefix, header)
-	return b.String()
 }
