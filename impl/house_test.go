@@ -51,6 +51,7 @@ var rules = []rule{
 	{"impl/driver/*", []string{"impl/turn", "impl/driver/*", "gen/a2a", "gen/event"}, "a driver meets the engine at one seam"},
 	{"impl/nexus", []string{"impl/driver/bus", "gen/a2a", "gen/event"}, "Nexus is an agent on the bus like any other; the engine must not know it"},
 	{"impl/ops", []string{"impl/call", "impl/card", "impl/turn", "impl/store", "gen/*"}, "operations decide, bindings and drivers carry out"},
+	{"impl/light", []string{"impl/call", "impl/edge", "impl/store", "impl/turn", "impl/wire", "gen/a2a", "gen/op"}, "every layer tells it through hooks of its own, and none knows it"},
 	{"impl/config", []string{"gen/config"}, "configuration is data"},
 	{"impl/specgen", nil, "the generator runs before anything that it generates"},
 	{"impl/viewgen", nil, "the generator runs before anything that it generates"},
@@ -72,7 +73,9 @@ var foreign = []struct {
 	{"database/sql", "data is reached through the generated, principal-bound View", []string{"gen/db/", "impl/store/database.go", "impl/viewgen/"}},
 	{"modernc.org/sqlite", "one place opens the database", []string{"impl/store/database.go", "impl/viewgen/"}},
 	{"encoding/json", "version 1 matches names without case, lets duplicates through and writes null for nil slices", []string{"gen/rest/", "impl/specgen/", "impl/viewgen/", "cmd/sqlc-gen-view/", "cmd/specgen/"}},
-	{"net/http", "the engine and the store serve more than one transport", []string{"gen/", "impl/auth/", "impl/edge/", "impl/binding/", "impl/wire/", "impl/card/", "impl/app/", "impl/client/", "impl/check/", "impl/driver/agui/", "cmd/a2aserve/", "conformance/"}},
+	{"net/http", "the engine and the store serve more than one transport", []string{"gen/", "impl/auth/", "impl/edge/", "impl/binding/", "impl/wire/", "impl/card/", "impl/app/", "impl/client/", "impl/check/", "impl/driver/agui/", "impl/light/", "cmd/a2aserve/", "conformance/"}},
+	{"go.opentelemetry.io", "layers have hooks of their own; who embeds the server need not link a telemetry library into each", []string{"impl/light/"}},
+	{"github.com/prometheus", "there is one source of metrics", []string{"impl/light/"}},
 }
 
 type source struct {
@@ -173,7 +176,7 @@ func TestForeignPackagesStayWhereTheyBelong(t *testing.T) {
 			continue
 		}
 		for _, f := range foreign {
-			if slices.Contains(imports(s), f.pkg) && !slices.ContainsFunc(f.only, func(p string) bool { return strings.HasPrefix(s.path, p) }) {
+			if slices.ContainsFunc(imports(s), func(p string) bool { return p == f.pkg || strings.Contains(f.pkg, ".") && strings.HasPrefix(p, f.pkg+"/") }) && !slices.ContainsFunc(f.only, func(p string) bool { return strings.HasPrefix(s.path, p) }) {
 				t.Errorf("%s imports %s, because of which only %v may: %s", s.path, f.pkg, f.only, f.reason)
 			}
 		}

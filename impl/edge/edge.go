@@ -132,6 +132,7 @@ func (e *edge) finish(w *recorder, r *http.Request, c *call.Call, panicked any) 
 	if c.Failure == call.Left || a.Status == 0 && r.Context().Err() != nil {
 		a.Status = call.LeftStatus
 	}
+	a.Outcome = outcome(c, a)
 	e.record(r, c, a)
 	w.done(a)
 	if abort {

@@ -19,7 +19,8 @@ type Answer struct {
 	Status  int   // as it was sent; call.LeftStatus where nobody waited for it
 	Bytes   int64 // of the body
 	Took    time.Duration
-	Aborted bool // broken off by a fault of ours
+	Aborted bool   // broken off by a fault of ours
+	Outcome string // OK, the call's Failure, or ABORTED
 }
 
 // Bounds of what a caller wrote and a log repeats, in bytes.
@@ -40,7 +41,7 @@ func (e *edge) record(r *http.Request, c *call.Call, a Answer) {
 		attrs := append(who(c), slog.String("method", r.Method), slog.String("path", bounded(r.URL.Path, maxLoggedPath)),
 			slog.Int("status", a.Status), slog.Int64("bytes", a.Bytes),
 			slog.Float64("duration_ms", float64(a.Took)/float64(time.Millisecond)),
-			slog.String("outcome", outcome(c, a)))
+			slog.String("outcome", a.Outcome))
 		if c.Version != "" {
 			attrs = append(attrs, slog.String("version", c.Version))
 		}
