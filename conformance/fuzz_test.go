@@ -112,7 +112,7 @@ func TestRandomTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rounds := 300
+	rounds := 150
 	if n, err := strconv.Atoi(os.Getenv("A2ASERVE_RANDOM_TURNS")); err == nil {
 		rounds = n
 	}

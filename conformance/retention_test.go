@@ -18,7 +18,7 @@ import (
 // memory and goroutines are back near where they were, and the store holds what retention
 // allows.
 func TestMemoryComesBack(t *testing.T) {
-	const workers, each, kept = 64, 40, 5
+	const workers, each, kept = 64, 22, 5
 	target := serve(t, tokens+fmt.Sprintf("tasks: {max_per_context: %d, input_timeout: 20ms}\n", kept))
 	load := func(rounds int) {
 		var g errgroup.Group

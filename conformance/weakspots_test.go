@@ -180,7 +180,7 @@ func TestHeartbeatWhileWorking(t *testing.T) {
 func TestALaggingReaderGetsEverything(t *testing.T) {
 	target := serve(t, tokens)
 	eachBinding(t, func(t *testing.T, b vector.Binding) {
-		const kib = 2000
+		const kib = 400
 		s, err := target.Open(t.Context(), b, "SendStreamingMessage", "alice", say(fmt.Sprintf("flood %d", kib)))
 		if err != nil {
 			t.Fatal(err)
