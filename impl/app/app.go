@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"a2aserve/gen/op"
-	"a2aserve/impl/card"
 	"a2aserve/impl/config"
 	"a2aserve/impl/edge"
 	"a2aserve/impl/store"
@@ -28,6 +27,11 @@ type Options struct {
 	Unwired  []string     // operations that are not offered, by name
 	Listener net.Listener // nil: one is opened on the configuration's bind
 	Log      *slog.Logger // nil: slog.Default()
+
+	// ExtendedCard has the Agent Card declare an extended one, also while none is configured
+	// (extended_card_file): asking for it is then answered with
+	// ExtendedAgentCardNotConfiguredError (A2A §3.3.4).
+	ExtendedCard bool
 
 	// Reload reads the configuration again; nil: it stays as it is. See App.Reload.
 	Reload func() (*config.Config, error)
@@ -46,6 +50,9 @@ type App struct {
 	server   *http.Server
 	current  atomic.Pointer[generation] // what requests enter; replaced under reloading
 	reload   func() (*config.Config, error)
+	probe    probe
+
+	extendedWired bool // Options.ExtendedCard
 
 	reloading sync.Mutex // one reload at a time, and none once the server stops
 	stopping  bool       // guarded by reloading
@@ -58,7 +65,7 @@ type App struct {
 // until Run. An error that the configuration is to blame for is a config.Errors or a
 // *card.InvalidError, and then nothing has been opened or made.
 func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error) {
-	a := &App{cfg: cfg, log: o.Log, listener: o.Listener, reload: o.Reload}
+	a := &App{cfg: cfg, log: o.Log, listener: o.Listener, reload: o.Reload, probe: newProbe(), extendedWired: o.ExtendedCard}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
@@ -72,7 +79,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 		}
 	}()
 	// A card that cannot be served is told before anything is opened.
-	if _, err := card.New((&generation{App: a, cfg: cfg}).cardOptions("http://localhost")); err != nil {
+	if err := (&generation{App: a, cfg: cfg}).useCards("http://localhost"); err != nil {
 		return nil, err
 	}
 	// Orphans are settled before the listener opens, so that no client ever sees a task
@@ -98,7 +105,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 }
 
 // optional are the capabilities that this server does not offer yet, whoever asks.
-var optional = []string{"pushNotifications", "extendedAgentCard"}
+var optional = []string{"pushNotifications"}
 
 // wiring says which operations are offered, all but the ones named.
 func wiring(unwired []string) (func(*op.Operation) bool, error) {
@@ -142,6 +149,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 // warn says what an operator may not have meant. Logs are where it is seen: the banner
 // is lost where a supervisor starts the server.
 func (g *generation) warn() {
+	g.warnCards()
 	if addr := g.listener.Addr().String(); !g.cfg.Authenticated() && !config.Loopback(addr) {
 		g.log.Warn("ANYBODY WHO REACHES THIS ADDRESS MAY USE THE AGENT AND READ ITS TASKS: no authentication is configured (bearer_token, auth), and the address is not a loopback one", "address", addr)
 	}
@@ -164,6 +172,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.reload != nil && a.cfg.Config.Reload.Watch {
 		watcher.Go(func() { a.watch(watching) })
 	}
+	watcher.Go(func() { a.checkAddresses(watching) })
 	defer watcher.Wait()
 	defer unwatch()
 	select {

@@ -22,6 +22,8 @@ type generation struct {
 	handler http.Handler
 	closers []func()
 
+	extended *card.Card // nil: there is none
+
 	mu      sync.Mutex // guards what follows
 	users   int        // requests under way
 	retired bool       // no request enters any more
@@ -39,7 +41,7 @@ func (a *App) newGeneration(cfg *config.Config) (_ *generation, err error) {
 	if err = g.useAuth(); err != nil {
 		return nil, err
 	}
-	if g.card, err = card.New(g.cardOptions(g.url())); err != nil {
+	if err = g.useCards(g.url()); err != nil {
 		return nil, err
 	}
 	if g.handler, err = g.newHandler(); err != nil {
@@ -102,7 +104,9 @@ func (a *App) serve(w http.ResponseWriter, r *http.Request) {
 		g = next
 	}
 	defer g.leave()
-	g.handler.ServeHTTP(w, r)
+	if !a.probe.answered(w, r) {
+		g.handler.ServeHTTP(w, r)
+	}
 }
 
 // url is the base of all addresses in the Agent Card, without a slash at its end.

@@ -28,7 +28,7 @@ func (g *generation) cardOptions(base string) card.Options {
 	return card.Options{
 		Card: g.cfg.Card, File: g.cfg.CardFile,
 		BaseURL: base, JSONRPCPath: g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
-		Wired: g.wired, Schemes: schemes, Requirements: requirements, Private: g.cfg.CardRequiresAuth,
+		Wired: g.offered, Schemes: schemes, Requirements: requirements, Private: g.cfg.CardRequiresAuth,
 		InputModes: agent.InputModes, OutputModes: agent.OutputModes, Extensions: g.extensions(),
 		Refuse: func(w http.ResponseWriter, r *http.Request, e *a2a.Error) {
 			wire.Errors{Log: g.log}.Write(w, r, wire.REST, nil, e)
@@ -105,8 +105,9 @@ func (g *generation) newHandler() (http.Handler, error) {
 			Engine: g.engine, Store: g.store,
 			StrictTerminalSubscribe: g.cfg.StrictTerminalSubscribe,
 			MaxMessageBytes:         g.cfg.Tasks.MaxMessageBytes,
+			ExtendedCard:            g.extended,
 		}),
-		Wired:         g.wired,
+		Wired:         g.offered,
 		StrictVersion: g.cfg.StrictVersionHeader,
 		Extensions:    g.extensionURIs(),
 		JSONRPCPath:   g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
@@ -121,7 +122,7 @@ func (g *generation) newHandler() (http.Handler, error) {
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
 		Log:     g.log,
-	}, b), nil
+	}, g.named(b)), nil
 }
 
 // public paths need no credentials: the card is how a client learns which to get (A2A
