@@ -23,6 +23,7 @@ type Operation struct {
 	Body       bool   // the request travels in the body
 	Capability string // "streaming", "pushNotifications", "extendedAgentCard", or "" for the core
 	Section    string // of the specification
+	Access     string // what a caller must be allowed: "read", "send" or "cancel" (A2A §7.5)
 
 	Refusal *a2a.ErrorType // the answer where the card does not declare Capability (A2A §3.3.4); nil for the core
 
@@ -113,63 +114,63 @@ type Empty struct{}
 // Table lists the operations in the descriptor's order.
 var Table = []Operation{
 	{
-		Name: "SendMessage", Verb: "POST", Path: "/message:send", Section: "3.1.1",
+		Name: "SendMessage", Verb: "POST", Path: "/message:send", Section: "3.1.1", Access: "send",
 		Request: "SendMessageRequest", Response: "SendMessageResponse", Body: true,
 		New: func() any { return new(a2a.SendMessageRequest) }, Call: unary(Service.SendMessage),
 	},
 	{
-		Name: "SendStreamingMessage", Verb: "POST", Path: "/message:stream", Section: "3.1.2",
+		Name: "SendStreamingMessage", Verb: "POST", Path: "/message:stream", Section: "3.1.2", Access: "send",
 		Request: "SendMessageRequest", Response: "StreamResponse", Body: true, Streaming: true,
 		Capability: "streaming", Refusal: a2a.UnsupportedOperationError,
 		New: func() any { return new(a2a.SendMessageRequest) }, Call: streaming(Service.SendStreamingMessage),
 	},
 	{
-		Name: "GetTask", Verb: "GET", Path: "/tasks/{id}", Section: "3.1.3",
+		Name: "GetTask", Verb: "GET", Path: "/tasks/{id}", Section: "3.1.3", Access: "read",
 		Request: "GetTaskRequest", Response: "Task",
 		New: func() any { return new(a2a.GetTaskRequest) }, Call: unary(Service.GetTask),
 	},
 	{
-		Name: "ListTasks", Verb: "GET", Path: "/tasks", Section: "3.1.4",
+		Name: "ListTasks", Verb: "GET", Path: "/tasks", Section: "3.1.4", Access: "read",
 		Request: "ListTasksRequest", Response: "ListTasksResponse",
 		New: func() any { return new(a2a.ListTasksRequest) }, Call: unary(Service.ListTasks),
 	},
 	{
-		Name: "CancelTask", Verb: "POST", Path: "/tasks/{id}:cancel", Section: "3.1.5",
+		Name: "CancelTask", Verb: "POST", Path: "/tasks/{id}:cancel", Section: "3.1.5", Access: "cancel",
 		Request: "CancelTaskRequest", Response: "Task", Body: true,
 		New: func() any { return new(a2a.CancelTaskRequest) }, Call: unary(Service.CancelTask),
 	},
 	{
-		Name: "SubscribeToTask", Verb: "GET", AltVerbs: []string{"POST"}, Path: "/tasks/{id}:subscribe", Section: "3.1.6",
+		Name: "SubscribeToTask", Verb: "GET", AltVerbs: []string{"POST"}, Path: "/tasks/{id}:subscribe", Section: "3.1.6", Access: "read",
 		Request: "SubscribeToTaskRequest", Response: "StreamResponse", Streaming: true,
 		Capability: "streaming", Refusal: a2a.UnsupportedOperationError,
 		New: func() any { return new(a2a.SubscribeToTaskRequest) }, Call: streaming(Service.SubscribeToTask),
 	},
 	{
-		Name: "CreateTaskPushNotificationConfig", Verb: "POST", Path: "/tasks/{taskId}/pushNotificationConfigs", Section: "3.1.7",
+		Name: "CreateTaskPushNotificationConfig", Verb: "POST", Path: "/tasks/{taskId}/pushNotificationConfigs", Section: "3.1.7", Access: "send",
 		Request: "TaskPushNotificationConfig", Response: "TaskPushNotificationConfig", Body: true,
 		Capability: "pushNotifications", Refusal: a2a.PushNotificationNotSupportedError,
 		New: func() any { return new(a2a.TaskPushNotificationConfig) }, Call: unary(Service.CreateTaskPushNotificationConfig),
 	},
 	{
-		Name: "GetTaskPushNotificationConfig", Verb: "GET", Path: "/tasks/{taskId}/pushNotificationConfigs/{id}", Section: "3.1.8",
+		Name: "GetTaskPushNotificationConfig", Verb: "GET", Path: "/tasks/{taskId}/pushNotificationConfigs/{id}", Section: "3.1.8", Access: "read",
 		Request: "GetTaskPushNotificationConfigRequest", Response: "TaskPushNotificationConfig",
 		Capability: "pushNotifications", Refusal: a2a.PushNotificationNotSupportedError,
 		New: func() any { return new(a2a.GetTaskPushNotificationConfigRequest) }, Call: unary(Service.GetTaskPushNotificationConfig),
 	},
 	{
-		Name: "ListTaskPushNotificationConfigs", Verb: "GET", Path: "/tasks/{taskId}/pushNotificationConfigs", Section: "3.1.9",
+		Name: "ListTaskPushNotificationConfigs", Verb: "GET", Path: "/tasks/{taskId}/pushNotificationConfigs", Section: "3.1.9", Access: "read",
 		Request: "ListTaskPushNotificationConfigsRequest", Response: "ListTaskPushNotificationConfigsResponse",
 		Capability: "pushNotifications", Refusal: a2a.PushNotificationNotSupportedError,
 		New: func() any { return new(a2a.ListTaskPushNotificationConfigsRequest) }, Call: unary(Service.ListTaskPushNotificationConfigs),
 	},
 	{
-		Name: "GetExtendedAgentCard", Verb: "GET", Path: "/extendedAgentCard", Section: "3.1.11",
+		Name: "GetExtendedAgentCard", Verb: "GET", Path: "/extendedAgentCard", Section: "3.1.11", Access: "read",
 		Request: "GetExtendedAgentCardRequest", Response: "AgentCard",
 		Capability: "extendedAgentCard", Refusal: a2a.UnsupportedOperationError,
 		New: func() any { return new(a2a.GetExtendedAgentCardRequest) }, Call: unary(Service.GetExtendedAgentCard),
 	},
 	{
-		Name: "DeleteTaskPushNotificationConfig", Verb: "DELETE", Path: "/tasks/{taskId}/pushNotificationConfigs/{id}", Section: "3.1.10",
+		Name: "DeleteTaskPushNotificationConfig", Verb: "DELETE", Path: "/tasks/{taskId}/pushNotificationConfigs/{id}", Section: "3.1.10", Access: "send",
 		Request: "DeleteTaskPushNotificationConfigRequest", Response: "Empty",
 		Capability: "pushNotifications", Refusal: a2a.PushNotificationNotSupportedError,
 		New: func() any { return new(a2a.DeleteTaskPushNotificationConfigRequest) }, Call: unary(Service.DeleteTaskPushNotificationConfig),

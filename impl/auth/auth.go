@@ -6,9 +6,10 @@ package auth
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -39,14 +40,8 @@ type Options struct {
 	Validators []Validator // at least one, in the order in which they are asked
 
 	// MaxFailures slows an address down that presents more invalid credentials than
-	// this in a minute; 0 does not.
+	// this in a minute; 0 does not. The address is the call's Client.
 	MaxFailures int
-
-	// Address is where a request comes from, for MaxFailures; an invalid address is not
-	// slowed. Nil: the peer, unless it is on this machine, since that is a proxy.
-	Address func(*http.Request) netip.Addr
-
-	Log *slog.Logger // nil: slog.Default()
 }
 
 // Chain asks its validators in order. It serves any number of requests at once.
@@ -54,8 +49,7 @@ type Chain struct {
 	validators []Validator
 	names      []string
 	failures   *failures
-	address    func(*http.Request) netip.Addr
-	log        *slog.Logger
+	proxies    []netip.Prefix // of the proxy_headers validators
 }
 
 // New makes a chain, which owns its validators from then on.
@@ -63,13 +57,7 @@ func New(o Options) (*Chain, error) {
 	if len(o.Validators) == 0 {
 		return nil, errors.New("auth: no validators")
 	}
-	c := &Chain{validators: o.Validators, failures: newFailures(o.MaxFailures), address: o.Address, log: o.Log}
-	if c.address == nil {
-		c.address = Peer
-	}
-	if c.log == nil {
-		c.log = slog.Default()
-	}
+	c := &Chain{validators: o.Validators, failures: newFailures(o.MaxFailures)}
 	count := map[string]int{}
 	for _, v := range o.Validators {
 		name := v.Type()
@@ -77,6 +65,9 @@ func New(o Options) (*Chain, error) {
 			name += "#" + strconv.Itoa(count[name])
 		}
 		c.names = append(c.names, name)
+		if p, ok := v.(*Proxy); ok {
+			c.proxies = append(c.proxies, p.o.Trusted...)
+		}
 	}
 	return c, nil
 }
@@ -84,7 +75,7 @@ func New(o Options) (*Chain, error) {
 // Authenticate gives the principal of the first validator that knows the caller. Its
 // errors are *a2a.Error, safe to send. Nothing of the request's body is read.
 func (c *Chain) Authenticate(r *http.Request) (call.Principal, error) {
-	from := c.address(r)
+	from := c.client(r)
 	if wait := c.failures.wait(from); wait > 0 {
 		return call.Principal{}, &a2a.Error{Type: a2a.TooManyRequestsError, Message: "Too many invalid credentials from this address", RetryAfter: wait}
 	}
@@ -114,15 +105,24 @@ func (c *Chain) Authenticate(r *http.Request) (call.Principal, error) {
 	return call.Principal{}, worst.answer()
 }
 
-// Schemes are what the Agent Card declares, by name: a caller needs one of them (A2A §4.5).
-func (c *Chain) Schemes() map[string]a2a.SecurityScheme {
-	out := map[string]a2a.SecurityScheme{}
+// Security is what the Agent Card declares: the schemes by name, and that any one of them
+// will do (A2A §4.5).
+func (c *Chain) Security() (map[string]a2a.SecurityScheme, []a2a.SecurityRequirement) {
+	schemes := map[string]a2a.SecurityScheme{}
+	var requirements []a2a.SecurityRequirement
 	for _, v := range c.validators {
-		if name, s := v.Scheme(); name != "" {
-			out[name] = s
+		base, scheme := v.Scheme()
+		name := base
+		for n := 2; schemes[name] != (a2a.SecurityScheme{}) && !reflect.DeepEqual(schemes[name], scheme); n++ {
+			name = base + "-" + strconv.Itoa(n)
 		}
+		if _, there := schemes[name]; there || name == "" {
+			continue
+		}
+		schemes[name] = scheme
+		requirements = append(requirements, a2a.SecurityRequirement{Schemes: map[string]a2a.StringList{name: {}}})
 	}
-	return out
+	return schemes, requirements
 }
 
 // Close ends the validators. Requests must have ended.
@@ -132,13 +132,17 @@ func (c *Chain) Close() {
 	}
 }
 
-// Peer is the address at the other end of the connection, invalid where that is this
-// machine: a proxy stands there, and slowing it would slow everybody behind it.
-func Peer(r *http.Request) netip.Addr {
-	if ap, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && !ap.Addr().Unmap().IsLoopback() {
-		return ap.Addr().Unmap().WithZone("")
+// client is the address that is slowed down, invalid where it stands for others too: on
+// this machine, and where a proxy vouches for its callers, everybody comes from one.
+func (c *Chain) client(r *http.Request) netip.Addr {
+	from := peer(r)
+	if known := call.Find(r.Context()); known != nil && known.Client.IsValid() {
+		from = known.Client
 	}
-	return netip.Addr{}
+	if from.IsLoopback() || slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(from) }) {
+		return netip.Addr{}
+	}
+	return from
 }
 
 // maxPrincipal bounds an id, in characters: it is part of every row of its tasks.

@@ -26,6 +26,10 @@ type Options struct {
 	// their refusal before anything else of the request is looked at.
 	Wired func(*op.Operation) bool
 
+	// Permit says whether the caller may do this; nil means everybody may. It is asked
+	// before the request is looked at, so that it says the same whatever that names.
+	Permit func(context.Context, *op.Operation) error
+
 	StrictVersion bool     // a request without A2A-Version is one of 0.3 (A2A §3.6.2); otherwise of 1.0
 	Extensions    []string // URIs of the extensions that streams may activate
 
@@ -115,6 +119,16 @@ func (h *Handler) refusal(o *op.Operation) error {
 		return nil
 	}
 	return &a2a.Error{Type: cmp.Or(o.Refusal, a2a.UnsupportedOperationError)}
+}
+
+// admit refuses callers that may not do this (A2A §7.5), and what nobody may.
+func (h *Handler) admit(r *http.Request, o *op.Operation) error {
+	if h.Permit != nil {
+		if err := h.Permit(r.Context(), o); err != nil {
+			return err
+		}
+	}
+	return h.refusal(o)
 }
 
 // decode is the same for both bindings, so that a request is judged alike however it came

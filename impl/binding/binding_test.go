@@ -115,7 +115,7 @@ func serve(t *testing.T, o Options, limits ...edge.Limits) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := auth.New(auth.Options{Validators: []auth.Validator{static}, Log: o.Log})
+	chain, err := auth.New(auth.Options{Validators: []auth.Validator{static}})
 	if err != nil {
 		t.Fatal(err)
 	}

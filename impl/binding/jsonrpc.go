@@ -9,6 +9,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/call"
 	"a2aserve/impl/decode"
 	"a2aserve/impl/wire"
 
@@ -21,6 +22,7 @@ const maxID = 1024
 // serveJSONRPC is the JSON-RPC binding (A2A §9).
 func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 	to := reply{w, r, wire.JSONRPC, nil}
+	call.From(r.Context()).Route = h.JSONRPCPath
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		h.fail(to, a2a.MethodNotAllowedError.Errorf("JSON-RPC requests are sent with POST"))
@@ -51,7 +53,7 @@ func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	operation(r, o)
-	if err := h.refusal(o); err != nil {
+	if err := h.admit(r, o); err != nil {
 		h.fail(to, err)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
+	"a2aserve/impl/call"
 	"a2aserve/impl/wire"
 )
 
@@ -24,6 +25,7 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 		h.fail(to, &a2a.Error{Type: a2a.RouteNotFoundError})
 		return
 	}
+	call.From(r.Context()).Route = h.RESTPrefix + rt.path
 	o := rt.ops[r.Method]
 	if o == nil {
 		allow := strings.Join(rt.allow, ", ")
@@ -34,7 +36,7 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 	operation(r, o)
 	err := h.negotiate(r)
 	if err == nil {
-		err = h.refusal(o)
+		err = h.admit(r, o)
 	}
 	var in any
 	if err == nil {
@@ -85,6 +87,7 @@ type routes []*route
 
 // route is one path and what its verbs mean.
 type route struct {
+	path    string
 	pattern []string // segments
 	example string   // a path that the generated router sends to the same place
 	ops     map[string]*op.Operation
@@ -100,7 +103,7 @@ func newRoutes(table []op.Operation) routes {
 		o := &table[i]
 		rt := byPath[o.Path]
 		if rt == nil {
-			rt = &route{pattern: strings.Split(o.Path, "/"), example: variable.Replace(o.Path), ops: map[string]*op.Operation{}}
+			rt = &route{path: o.Path, pattern: strings.Split(o.Path, "/"), example: variable.Replace(o.Path), ops: map[string]*op.Operation{}}
 			byPath[o.Path] = rt
 			all = append(all, rt)
 		}

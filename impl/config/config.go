@@ -19,20 +19,12 @@ import (
 )
 
 // Config is a checked configuration with all defaults applied and paths expanded.
-// Its credentials are in Identities only; the fields that they came from are empty,
+// Its credentials are in Validators only; the fields that they came from are empty,
 // so that a Config may be printed.
 type Config struct {
 	gen.Config
-	Identities []Identity // empty: no authentication
-	Files      []string   // what was read, or is going to be: the file itself and those that it names
-}
-
-// Identity is a bearer token and the caller that presents it.
-type Identity struct {
-	Token     Secret
-	Principal string
-	Tenant    string
-	Scopes    []string
+	Validators []Validator // of bearer_token or auth, in order
+	Files      []string    // what was read, or is going to be: the file itself and those that it names
 }
 
 // Secret is a credential that does not print itself.
@@ -49,9 +41,6 @@ func (Secret) GoString() string { return "[redacted]" }
 
 // MarshalText hides the credential.
 func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
-
-// BearerPrincipal is the caller that bearer_token and bearer_token_env stand for.
-const BearerPrincipal = "bearer_token"
 
 // Override replaces one key, as a command-line flag does.
 type Override struct {
@@ -115,10 +104,11 @@ func (d *document) finish() (*Config, error) {
 	}
 	dropEmptySections(d.root, rootSchema)
 	d.splitOrigins()
+	d.prepareValidators()
 	fill(d.root, rootSchema, clone)
 	d.validate()
 	d.checkRules()
-	identities := d.identities()
+	validators := d.credentials()
 	if len(d.problems) > 0 {
 		return nil, d.errors()
 	}
@@ -126,14 +116,13 @@ func (d *document) finish() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	c := &Config{Identities: identities, Files: d.files()}
+	c := &Config{Files: d.files()}
 	if err := json.Unmarshal(b, &c.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	// The paths begin with a slash.
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
-	// From here on the credentials are in Identities only, which do not print them.
-	c.BearerToken, c.BearerTokenEnv, c.Auth = "", "", nil
+	c.takeValidators(validators)
 	if t := c.TLS; t != nil {
 		for _, p := range []*string{&t.CertFile, &t.KeyFile, &t.ClientCAFile} {
 			*p = ExpandHome(*p)
@@ -156,9 +145,6 @@ func (c Config) String() string {
 
 // LogValue is the configuration without credentials.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// Authenticated says whether callers must identify themselves.
-func (c Config) Authenticated() bool { return len(c.Identities) > 0 || c.ClientCertificates() }
 
 // Span is a checked duration of the configuration; zero where it is "0s", which
 // switches off.

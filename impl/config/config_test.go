@@ -93,15 +93,20 @@ func TestEveryKeyIsDescribedWithItsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Sections, and what excludes another key, have no default to name.
-	silent := []string{"Config.card", "Config.card_file", "Config.tasks", "Config.artifacts", "Config.store", "Config.limits", "Config.log", "Config.reload", "Config.admin", "Token.token", "Token.token_env", "Token.token_file", "Artifacts.file_sources"}
+	silent := []string{"Config.card", "Config.card_file", "Config.tasks", "Config.artifacts", "Config.store", "Config.limits", "Config.log", "Config.reload", "Config.admin", "Token.token", "Token.token_env", "Token.token_file", "Validator.client_secret", "Validator.client_secret_env", "Validator.client_secret_file", "Artifacts.file_sources"}
 	for def, d := range schema.Defs {
 		for key, p := range d.Properties {
 			text, _ := p["description"].(string)
 			if text == "" {
 				t.Errorf("%s.%s has no description", def, key)
 			}
-			if !slices.Contains(d.Required, key) && !strings.Contains(text, "Default") && !slices.Contains(silent, def+"."+key) {
+			if !slices.Contains(d.Required, key) && p["x-required"] == nil && !strings.Contains(text, "Default") && !slices.Contains(silent, def+"."+key) {
 				t.Errorf("%s.%s does not name its default: %s", def, key, text)
+			}
+			for _, def := range asMap(p["x-default"]) {
+				if !strings.Contains(text, fmt.Sprint(def)) {
+					t.Errorf("%s.%s: the description does not name the default %v", def, key, def)
+				}
 			}
 			if def, ok := p["default"].(string); ok && !strings.Contains(text, def) {
 				t.Errorf("%s.%s: the description does not name the default %q", def, key, def)
@@ -111,6 +116,11 @@ func TestEveryKeyIsDescribedWithItsDefault(t *testing.T) {
 			}
 		}
 	}
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
 }
 
 func TestDefaultConfigurationServesTheDemoAgent(t *testing.T) {
@@ -185,21 +195,21 @@ func TestIdentities(t *testing.T) {
         - {token_file: "`+file+`", principal: carol}
 `)
 	got := map[string]string{}
-	for _, i := range c.Identities {
+	for _, i := range c.Validators[0].Identities {
 		got[i.Token.Reveal()] = i.Principal
 	}
 	if want := map[string]string{"a-token": "alice", "b-token": "bob", "c-token": "carol"}; !maps.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
-	if a := c.Identities[0]; a.Tenant != "acme" || !slices.Equal(a.Scopes, []string{"read", "send"}) {
+	if a := c.Validators[0].Identities[0]; a.Tenant != "acme" || !slices.Equal(a.Scopes, []string{"read", "send"}) {
 		t.Errorf("got %+v", a)
 	}
-	for _, text := range []string{fmt.Sprintf("%v", c), fmt.Sprintf("%+v", *c), fmt.Sprintf("%#v", c.Identities), c.LogValue().String()} {
+	for _, text := range []string{fmt.Sprintf("%v", c), fmt.Sprintf("%+v", *c), fmt.Sprintf("%#v", c.Validators), c.LogValue().String()} {
 		if strings.Contains(text, "-token") {
 			t.Errorf("a credential is printed: %s", text)
 		}
 	}
-	if c := parse(t, valid+"bearer_token: s3cret\n"); len(c.Identities) != 1 || c.Identities[0].Principal != "bearer_token" || strings.Contains(fmt.Sprintf("%+v", c.Config), "s3cret") {
+	if c := parse(t, valid+"bearer_token: s3cret\n"); len(c.Validators) != 1 || c.Validators[0].Identities[0].Principal != "bearer_token" || strings.Contains(fmt.Sprintf("%+v", c.Config), "s3cret") {
 		t.Errorf("got %+v", c.Config)
 	}
 }

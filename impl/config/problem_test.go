@@ -32,7 +32,7 @@ var mistakes = []struct{ name, text, want string }{
 	{"token not shown", "bearer_token: my secret", "f.yaml:7:1: bearer_token: expected a token of visible ASCII characters without spaces, found other text (not shown)"},
 	{"number as token", "bearer_token: 12345", "f.yaml:7:1: bearer_token: expected a token of visible ASCII characters without spaces, found a number (put it in quotes)"},
 	{"choice", "store: {synchronous: OFF}", `f.yaml:7:9: store.synchronous: expected one of "FULL", "NORMAL", found "OFF"`},
-	{"validator", "auth: {validators: [{type: jwks, tokens: [{token: x, principal: p}]}]}", `f.yaml:7:22: auth.validators[0].type: expected "static", found "jwks"`},
+	{"validator", "auth: {validators: [{type: saml}]}", `f.yaml:7:22: auth.validators[0].type: expected one of "static", "jwks", "introspect", "proxy_headers", found "saml"`},
 	{"no validators", "auth: {validators: []}", "f.yaml:7:8: auth.validators: expected a list of at least 1, found a list of 0"},
 	{"no principal", "auth: {validators: [{type: static, tokens: [{token: x}]}]}", "f.yaml:7:45: auth.validators[0].tokens[0].principal: required, but missing. Id of the caller. Tasks belong to it, so it should stay the same. 1 to 256 characters, no control characters."},
 	{"two sources of a token", "auth: {validators: [{type: static, tokens: [{token: x, token_env: X, principal: p}]}]}", "f.yaml:7:45: auth.validators[0].tokens[0]: expected exactly one of token, token_env, token_file, found token and token_env"},

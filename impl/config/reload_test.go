@@ -39,7 +39,7 @@ log: {level: error}
 	if want := "artifacts.file_base_dir bind limits.idle_timeout log.level store.path"; strings.Join(kept, " ") != want {
 		t.Errorf("kept %q, want %q", kept, want)
 	}
-	if got.Card.Name != "B" || got.Limits.MaxDepth != 64 || got.Identities[0].Token.Reveal() != "two" {
+	if got.Card.Name != "B" || got.Limits.MaxDepth != 64 || got.Validators[0].Identities[0].Token.Reveal() != "two" {
 		t.Errorf("not taken over: %v", got)
 	}
 	if got.Bind != old.Bind || got.Store.Path != "first.db" || got.Limits.IdleTimeout != "1m" || got.Artifacts.FileBaseDir != "" {

@@ -27,8 +27,10 @@ func (d *document) checkRules() {
 	}
 	d.checkPaths()
 	d.checkAddress()
+	d.checkAdmin()
 	d.checkProxy()
 	d.checkSkills()
+	d.checkValidators()
 	d.checkEdge()
 }
 
@@ -106,74 +108,6 @@ func (d *document) checkSkills() {
 		}
 		first[id] = i
 	}
-}
-
-// identities reads the credentials, wherever they are kept. A source that is named but
-// gives nothing is a mistake: going on without it would leave the server open.
-func (d *document) identities() (out []Identity) {
-	if t := d.text("/bearer_token"); t != "" {
-		out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
-	}
-	if d.has("/bearer_token_env") {
-		if t := d.fromEnv("/bearer_token_env"); t != "" {
-			out = append(out, Identity{Token: Secret{t}, Principal: BearerPrincipal})
-		}
-	}
-	// The same token for two callers would make who calls depend on the order.
-	validators, _ := lookup(d.root, "/auth/validators").([]any)
-	seen := map[string]string{}
-	for i := range validators {
-		base := "/auth/validators/" + strconv.Itoa(i) + "/tokens"
-		tokens, _ := lookup(d.root, base).([]any)
-		for j := range tokens {
-			ptr := base + "/" + strconv.Itoa(j)
-			key, t := d.token(ptr)
-			if t == "" {
-				continue
-			}
-			if other, twice := seen[t]; twice {
-				d.problem(key, "is the same token as %s: each must differ", other)
-				continue
-			}
-			seen[t] = keyPath(key)
-			out = append(out, Identity{Token: Secret{t}, Principal: d.text(ptr + "/principal"), Tenant: d.text(ptr + "/tenant"),
-				Scopes: texts(lookup(d.root, ptr+"/scopes"))})
-		}
-	}
-	return out
-}
-
-// token reads one entry of a static validator, and says which key gave it.
-func (d *document) token(ptr string) (key, token string) {
-	var set []string
-	for _, k := range []string{"token", "token_env", "token_file"} {
-		if d.has(ptr + "/" + k) {
-			set = append(set, k)
-		}
-	}
-	if len(set) != 1 {
-		if _, ok := lookup(d.root, ptr).(map[string]any); ok {
-			d.problem(ptr, "expected exactly one of token, token_env, token_file, found %s", orNone(strings.Join(set, " and ")))
-		}
-		return ptr, ""
-	}
-	key = ptr + "/" + set[0]
-	switch set[0] {
-	case "token":
-		return key, d.text(key)
-	case "token_env":
-		return key, d.fromEnv(key)
-	}
-	path := d.text(key)
-	if path == "" {
-		return key, ""
-	}
-	b, err := os.ReadFile(ExpandHome(path))
-	if err != nil {
-		d.problem(key, "cannot read the token: %v", err)
-		return key, ""
-	}
-	return key, d.checkToken(key, "file "+path, strings.TrimSpace(string(b)))
 }
 
 // fromEnv tells an unset variable from an empty one: they are mended in different places.

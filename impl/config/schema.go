@@ -43,6 +43,7 @@ func compileSchema() *jsonschema.Schema {
 		"positive-span": textFormat(func(s string) bool { return span(s) > 0 }),
 		"host-port":     textFormat(isHostPort),
 		"cidr":          textFormat(isCIDR),
+		"provider-url":  textFormat(isProviderURL),
 		"web-address":   textFormat(isWebAddress),
 		"web-origin":    textFormat(isWebOrigin),
 	}

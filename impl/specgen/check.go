@@ -64,6 +64,9 @@ func checkOperations(s *source, t *tables, p *problems) {
 		if !known[o.Name] {
 			p.add("%s: matches no operation", where)
 		}
+		if !slices.Contains([]string{"read", "send", "cancel"}, o.Access) {
+			p.add("%s: access is %q, not read, send or cancel", where, o.Access)
+		}
 		for _, v := range o.AltVerbs {
 			cited(p, where+" "+v.Verb, v.Section, v.Why)
 		}

@@ -108,7 +108,7 @@ type transitionInput struct{ From, To string }
 
 // operationInput is one row of the operation table.
 type operationInput struct {
-	Name, Section, Verb, Path string
+	Name, Section, Verb, Path, Access string
 	// AltVerbs are quoted, ready for a Go literal.
 	AltVerbs string
 	// Request and Result are Go types, RequestDef and ResponseDef the definitions of
@@ -185,7 +185,7 @@ func operationInputOf(m protoreflect.MethodDescriptor, t *tables) (operationInpu
 	name := string(m.Name())
 	row := t.operation(name)
 	op := operationInput{
-		Name: name, Section: row.Section, Verb: strings.ToUpper(r.Verb), Path: r.Path,
+		Name: name, Section: row.Section, Access: row.Access, Verb: strings.ToUpper(r.Verb), Path: r.Path,
 		RequestDef: string(m.Input().Name()), ResponseDef: string(m.Output().Name()),
 		Request: goName(string(m.Input().Name())), Result: "a2a." + goName(string(m.Output().Name())),
 		Streaming: m.IsStreamingServer(), Body: r.Body, Capability: t.capabilityOf(name),

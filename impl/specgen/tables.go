@@ -102,6 +102,8 @@ type operationRow struct {
 	Name     string
 	Section  string
 	AltVerbs []altVerb `yaml:"alt_verbs"`
+	// Access is read, send or cancel: what a caller must be allowed.
+	Access string
 	// Errors are its own, besides those of every operation.
 	Errors []string
 }

@@ -55,7 +55,8 @@ func TestRowsThatMatchNothing(t *testing.T) {
 		"operations.yaml: SendMail: matches no operation": func(t *tables) {
 			t.Operations = append(t.Operations, operationRow{Name: "SendMail", Section: "1"})
 		},
-		"operations.yaml: no row for SendMessage": func(t *tables) { t.Operations = t.Operations[1:] },
+		`operations.yaml: SendMessage: access is "own", not read`: func(t *tables) { t.Operations[0].Access = "own" },
+		"operations.yaml: no row for SendMessage":                 func(t *tables) { t.Operations = t.Operations[1:] },
 		"operations.yaml: SendMessage: NoSuchError matches no error": func(t *tables) {
 			t.Operations[0].Errors = append(t.Operations[0].Errors, "NoSuchError")
 		},
