@@ -34,6 +34,31 @@ WHERE principal_id = @principal_id AND rev < @rev AND completed + failed + cance
 -- unscoped: an operator frees an agent's session by its id, whoever holds it.
 DELETE FROM sessions WHERE id = @id;
 
+-- SessionsAfter tells an operator which sessions there are to free, not whose they are.
+-- name: SessionsAfter :many
+-- unscoped: ids only.
+SELECT id FROM sessions WHERE id > @after ORDER BY id LIMIT @n;
+
+-- name: ReleaseOwned :execrows
+-- unscoped: keyed by the agent's session; those of the view's own principal.
+DELETE FROM sessions WHERE owner = @principal_id;
+
+-- name: CountContexts :one
+SELECT COUNT(DISTINCT context_id) AS n FROM tasks INDEXED BY tasks_by_context
+WHERE principal_id = @principal_id;
+
+-- name: CountExpired :one
+SELECT COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time
+WHERE principal_id = @principal_id AND status_ts < @cutoff AND state >= 10;
+
+-- name: DropCounters :exec
+DELETE FROM counters WHERE principal_id = @principal_id;
+
+-- DropPrincipal fails while the principal has tasks or counters.
+-- name: DropPrincipal :execrows
+-- unscoped: principals holds ids only, and this one is the view's own.
+DELETE FROM principals WHERE id = @principal_id;
+
 -- name: AddMeta :exec
 -- unscoped: settings of the file.
 INSERT INTO meta (name, value) VALUES (@name, @value) ON CONFLICT (name) DO NOTHING;

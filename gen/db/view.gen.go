@@ -150,6 +150,16 @@ func (v View) ContextsAfter(ctx context.Context, arg ContextsAfterParams) ([]Con
 	return v.q.ContextsAfter(ctx, raw.ContextsAfterParams{PrincipalID: v.principal, After: arg.After, N: arg.N})
 }
 
+// CountContexts runs the statement of that name.
+func (v View) CountContexts(ctx context.Context) (int64, error) {
+	return v.q.CountContexts(ctx, raw.CountContextsParams{PrincipalID: v.principal})
+}
+
+// CountExpired runs the statement of that name.
+func (v View) CountExpired(ctx context.Context, cutoff int64) (int64, error) {
+	return v.q.CountExpired(ctx, raw.CountExpiredParams{PrincipalID: v.principal, Cutoff: cutoff})
+}
+
 // CountLiveRow is a row of CountLive.
 type CountLiveRow = raw.CountLiveRow
 
@@ -196,9 +206,20 @@ func (v View) Counters(ctx context.Context, contextID string) (CountersRow, erro
 	return v.q.Counters(ctx, raw.CountersParams{PrincipalID: v.principal, ContextID: contextID})
 }
 
+// DropCounters runs the statement of that name.
+func (v View) DropCounters(ctx context.Context) error {
+	return v.q.DropCounters(ctx, raw.DropCountersParams{PrincipalID: v.principal})
+}
+
 // DropEmptyCounters spares the newest row, which holds the principal's totals.
 func (v View) DropEmptyCounters(ctx context.Context, rev int64) error {
 	return v.q.DropEmptyCounters(ctx, raw.DropEmptyCountersParams{PrincipalID: v.principal, Rev: rev})
+}
+
+// DropPrincipal fails while the principal has tasks or counters.
+// Not scoped: principals holds ids only, and this one is the view's own.
+func (v View) DropPrincipal(ctx context.Context) (int64, error) {
+	return v.q.DropPrincipal(ctx, raw.DropPrincipalParams{PrincipalID: v.principal})
 }
 
 // EvictRow is a row of Evict.
@@ -395,6 +416,12 @@ func (v View) PutCounters(ctx context.Context, arg PutCountersParams) error {
 	return v.q.PutCounters(ctx, raw.PutCountersParams{PrincipalID: v.principal, ContextID: arg.ContextID, Rev: arg.Rev, Completed: arg.Completed, Failed: arg.Failed, Canceled: arg.Canceled, Rejected: arg.Rejected, AllCompleted: arg.AllCompleted, AllFailed: arg.AllFailed, AllCanceled: arg.AllCanceled, AllRejected: arg.AllRejected})
 }
 
+// ReleaseOwned runs the statement of that name.
+// Not scoped: keyed by the agent's session; those of the view's own principal.
+func (v View) ReleaseOwned(ctx context.Context) (int64, error) {
+	return v.q.ReleaseOwned(ctx, raw.ReleaseOwnedParams{PrincipalID: v.principal})
+}
+
 // ReleaseSession runs the statement of that name.
 // Not scoped: an operator frees an agent's session by its id, whoever holds it.
 func (c *Conn) ReleaseSession(ctx context.Context, id string) (int64, error) {
@@ -405,6 +432,18 @@ func (c *Conn) ReleaseSession(ctx context.Context, id string) (int64, error) {
 // Not scoped: keyed by the agent's session; a session of another owner is no row.
 func (v View) SessionContext(ctx context.Context, id string) (string, error) {
 	return v.q.SessionContext(ctx, raw.SessionContextParams{PrincipalID: v.principal, ID: id})
+}
+
+// SessionsAfterParams are the parameters of SessionsAfter.
+type SessionsAfterParams struct {
+	After string
+	N     int64
+}
+
+// SessionsAfter tells an operator which sessions there are to free, not whose they are.
+// Not scoped: ids only.
+func (c *Conn) SessionsAfter(ctx context.Context, arg SessionsAfterParams) ([]string, error) {
+	return c.q.SessionsAfter(ctx, raw.SessionsAfterParams{After: arg.After, N: arg.N})
 }
 
 // SetStatusParams are the parameters of SetStatus.

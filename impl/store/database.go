@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -70,6 +71,16 @@ func openWriter(ctx context.Context, path string, sync Synchronous) (*handle, er
 
 func openReader(ctx context.Context, path string) (*handle, error) {
 	return openHandle(ctx, path, "ro", "BEGIN", readerSettings)
+}
+
+// guestMode is for those who look into a file without being its server: read-only beside
+// one, or where one has left its log behind. Otherwise they make the log, and whoever may
+// write takes it away again in the end.
+func guestMode(path string) string {
+	if logSize(path) > 0 {
+		return "ro"
+	}
+	return "rw"
 }
 
 // openHandle opens one connection and prepares all there is on it, so that a statement that does not
@@ -303,6 +314,53 @@ func upgrade(ctx context.Context, path string, check bool, report func(string) f
 	done(err)
 	if err != nil {
 		return refusal(path, fmt.Errorf("%s: %w", step, err))
+	}
+	return nil
+}
+
+// copyInto writes the file, as it is at one moment, into the empty file at to. It holds no
+// lock that writers wait for, so that a server may go on; what the server writes meanwhile
+// stays in its log until the copy is done.
+func copyInto(ctx context.Context, path, to string) error {
+	return withFile(path, source(path, guestMode(path), []setting{{"busy_timeout", busyTimeout}}), func(pool *sql.DB) error {
+		_, err := pool.ExecContext(ctx, "VACUUM INTO ?", to)
+		return err
+	})
+}
+
+// examine checks every page, index and reference of a file that nobody serves.
+func examine(ctx context.Context, path string) error {
+	return withFile(path, source(path, "ro", nil), func(pool *sql.DB) error {
+		if err := inspectPages(ctx, pool, path, "integrity_check"); err != nil {
+			return err
+		}
+		return inspectPages(ctx, pool, path, "foreign_key_check")
+	})
+}
+
+// withFile runs f on a connection of its own.
+func withFile(path, source string, f func(*sql.DB) error) error {
+	pool, err := sql.Open("sqlite", source)
+	if err != nil {
+		return refusal(path, err)
+	}
+	pool.SetMaxOpenConns(1)
+	if err := errors.Join(f(pool), pool.Close()); err != nil {
+		if _, told := errors.AsType[*OpenError](err); told {
+			return err
+		}
+		return refusal(path, err)
+	}
+	return nil
+}
+
+// compact writes the file anew without what has been deleted, and empties the log.
+func (h *handle) compact(ctx context.Context) error {
+	if _, err := h.conn.ExecContext(ctx, "VACUUM"); err != nil {
+		return refusal(h.path, err)
+	}
+	if done, err := h.emptyLog(ctx, busyTimeout); err != nil || !done {
+		return refusal(h.path, fmt.Errorf("the log could not be emptied: %w", cmp.Or(err, errors.New("somebody is reading"))))
 	}
 	return nil
 }

@@ -86,7 +86,12 @@ func (s *Store) trim(ctx context.Context, v db.View, contextID string, n int64) 
 
 // expire evicts at most n finished tasks that are older than the TTL.
 func (s *Store) expire(ctx context.Context, v db.View, n int64) (int, error) {
-	ids, err := v.Expired(ctx, db.ExpiredParams{Cutoff: time.Now().Add(-s.opts.TTL).UnixMilli(), N: n})
+	return s.evictBefore(ctx, v, time.Now().Add(-s.opts.TTL), n)
+}
+
+// evictBefore evicts at most n tasks that had finished by a time, the oldest first.
+func (s *Store) evictBefore(ctx context.Context, v db.View, t time.Time, n int64) (int, error) {
+	ids, err := v.Expired(ctx, db.ExpiredParams{Cutoff: t.UnixMilli(), N: n})
 	if err != nil {
 		return 0, err
 	}

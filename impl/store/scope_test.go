@@ -88,6 +88,24 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 		return v.ContextsAfter(ctx, db.ContextsAfterParams{N: 99})
 	},
 	"Evict": func(ctx context.Context, v db.View) (any, error) { return v.Evict(ctx, "done") },
+	"CountContexts": func(ctx context.Context, v db.View) (any, error) { return v.CountContexts(ctx) },
+	"CountExpired":  func(ctx context.Context, v db.View) (any, error) { return v.CountExpired(ctx, 1<<60) },
+	"DropCounters":  func(ctx context.Context, v db.View) (any, error) { return nil, v.DropCounters(ctx) },
+	"ReleaseOwned":  func(ctx context.Context, v db.View) (any, error) { return v.ReleaseOwned(ctx) },
+	"DropPrincipal": func(ctx context.Context, v db.View) (any, error) {
+		if _, err := v.SetStatus(ctx, db.SetStatusParams{ID: "live", State: 10, StatusTS: 9, Status: []byte("{}"), Steps: "10:9;"}); err != nil {
+			return nil, err
+		}
+		for _, id := range []string{"live", "done"} {
+			if _, err := v.Evict(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+		if err := v.DropCounters(ctx); err != nil {
+			return nil, err
+		}
+		return v.DropPrincipal(ctx)
+	},
 	"DropEmptyCounters": func(ctx context.Context, v db.View) (any, error) {
 		return nil, v.DropEmptyCounters(ctx, 99)
 	},

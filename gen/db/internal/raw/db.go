@@ -54,6 +54,12 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.contextsAfterStmt, err = db.PrepareContext(ctx, contextsAfter); err != nil {
 		return nil, fmt.Errorf("error preparing query ContextsAfter: %w", err)
 	}
+	if q.countContextsStmt, err = db.PrepareContext(ctx, countContexts); err != nil {
+		return nil, fmt.Errorf("error preparing query CountContexts: %w", err)
+	}
+	if q.countExpiredStmt, err = db.PrepareContext(ctx, countExpired); err != nil {
+		return nil, fmt.Errorf("error preparing query CountExpired: %w", err)
+	}
 	if q.countLiveStmt, err = db.PrepareContext(ctx, countLive); err != nil {
 		return nil, fmt.Errorf("error preparing query CountLive: %w", err)
 	}
@@ -69,8 +75,14 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.countersStmt, err = db.PrepareContext(ctx, counters); err != nil {
 		return nil, fmt.Errorf("error preparing query Counters: %w", err)
 	}
+	if q.dropCountersStmt, err = db.PrepareContext(ctx, dropCounters); err != nil {
+		return nil, fmt.Errorf("error preparing query DropCounters: %w", err)
+	}
 	if q.dropEmptyCountersStmt, err = db.PrepareContext(ctx, dropEmptyCounters); err != nil {
 		return nil, fmt.Errorf("error preparing query DropEmptyCounters: %w", err)
+	}
+	if q.dropPrincipalStmt, err = db.PrepareContext(ctx, dropPrincipal); err != nil {
+		return nil, fmt.Errorf("error preparing query DropPrincipal: %w", err)
 	}
 	if q.evictStmt, err = db.PrepareContext(ctx, evict); err != nil {
 		return nil, fmt.Errorf("error preparing query Evict: %w", err)
@@ -120,11 +132,17 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.putCountersStmt, err = db.PrepareContext(ctx, putCounters); err != nil {
 		return nil, fmt.Errorf("error preparing query PutCounters: %w", err)
 	}
+	if q.releaseOwnedStmt, err = db.PrepareContext(ctx, releaseOwned); err != nil {
+		return nil, fmt.Errorf("error preparing query ReleaseOwned: %w", err)
+	}
 	if q.releaseSessionStmt, err = db.PrepareContext(ctx, releaseSession); err != nil {
 		return nil, fmt.Errorf("error preparing query ReleaseSession: %w", err)
 	}
 	if q.sessionContextStmt, err = db.PrepareContext(ctx, sessionContext); err != nil {
 		return nil, fmt.Errorf("error preparing query SessionContext: %w", err)
+	}
+	if q.sessionsAfterStmt, err = db.PrepareContext(ctx, sessionsAfter); err != nil {
+		return nil, fmt.Errorf("error preparing query SessionsAfter: %w", err)
 	}
 	if q.setStatusStmt, err = db.PrepareContext(ctx, setStatus); err != nil {
 		return nil, fmt.Errorf("error preparing query SetStatus: %w", err)
@@ -196,6 +214,16 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing contextsAfterStmt: %w", cerr)
 		}
 	}
+	if q.countContextsStmt != nil {
+		if cerr := q.countContextsStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countContextsStmt: %w", cerr)
+		}
+	}
+	if q.countExpiredStmt != nil {
+		if cerr := q.countExpiredStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countExpiredStmt: %w", cerr)
+		}
+	}
 	if q.countLiveStmt != nil {
 		if cerr := q.countLiveStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing countLiveStmt: %w", cerr)
@@ -221,9 +249,19 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing countersStmt: %w", cerr)
 		}
 	}
+	if q.dropCountersStmt != nil {
+		if cerr := q.dropCountersStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropCountersStmt: %w", cerr)
+		}
+	}
 	if q.dropEmptyCountersStmt != nil {
 		if cerr := q.dropEmptyCountersStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing dropEmptyCountersStmt: %w", cerr)
+		}
+	}
+	if q.dropPrincipalStmt != nil {
+		if cerr := q.dropPrincipalStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing dropPrincipalStmt: %w", cerr)
 		}
 	}
 	if q.evictStmt != nil {
@@ -306,6 +344,11 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing putCountersStmt: %w", cerr)
 		}
 	}
+	if q.releaseOwnedStmt != nil {
+		if cerr := q.releaseOwnedStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing releaseOwnedStmt: %w", cerr)
+		}
+	}
 	if q.releaseSessionStmt != nil {
 		if cerr := q.releaseSessionStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing releaseSessionStmt: %w", cerr)
@@ -314,6 +357,11 @@ func (q *Queries) Close() error {
 	if q.sessionContextStmt != nil {
 		if cerr := q.sessionContextStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing sessionContextStmt: %w", cerr)
+		}
+	}
+	if q.sessionsAfterStmt != nil {
+		if cerr := q.sessionsAfterStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing sessionsAfterStmt: %w", cerr)
 		}
 	}
 	if q.setStatusStmt != nil {
@@ -390,12 +438,16 @@ type Queries struct {
 	artifactsOfStmt          *sql.Stmt
 	claimSessionStmt         *sql.Stmt
 	contextsAfterStmt        *sql.Stmt
+	countContextsStmt        *sql.Stmt
+	countExpiredStmt         *sql.Stmt
 	countLiveStmt            *sql.Stmt
 	countLiveOfContextStmt   *sql.Stmt
 	countOfContextSinceStmt  *sql.Stmt
 	countSinceStmt           *sql.Stmt
 	countersStmt             *sql.Stmt
+	dropCountersStmt         *sql.Stmt
 	dropEmptyCountersStmt    *sql.Stmt
+	dropPrincipalStmt        *sql.Stmt
 	evictStmt                *sql.Stmt
 	expiredStmt              *sql.Stmt
 	lastMessagesOfStmt       *sql.Stmt
@@ -412,8 +464,10 @@ type Queries struct {
 	pageOfLiveStmt           *sql.Stmt
 	principalsAfterStmt      *sql.Stmt
 	putCountersStmt          *sql.Stmt
+	releaseOwnedStmt         *sql.Stmt
 	releaseSessionStmt       *sql.Stmt
 	sessionContextStmt       *sql.Stmt
+	sessionsAfterStmt        *sql.Stmt
 	setStatusStmt            *sql.Stmt
 	statusesStmt             *sql.Stmt
 	taskStmt                 *sql.Stmt
@@ -435,12 +489,16 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		artifactsOfStmt:          q.artifactsOfStmt,
 		claimSessionStmt:         q.claimSessionStmt,
 		contextsAfterStmt:        q.contextsAfterStmt,
+		countContextsStmt:        q.countContextsStmt,
+		countExpiredStmt:         q.countExpiredStmt,
 		countLiveStmt:            q.countLiveStmt,
 		countLiveOfContextStmt:   q.countLiveOfContextStmt,
 		countOfContextSinceStmt:  q.countOfContextSinceStmt,
 		countSinceStmt:           q.countSinceStmt,
 		countersStmt:             q.countersStmt,
+		dropCountersStmt:         q.dropCountersStmt,
 		dropEmptyCountersStmt:    q.dropEmptyCountersStmt,
+		dropPrincipalStmt:        q.dropPrincipalStmt,
 		evictStmt:                q.evictStmt,
 		expiredStmt:              q.expiredStmt,
 		lastMessagesOfStmt:       q.lastMessagesOfStmt,
@@ -457,8 +515,10 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		pageOfLiveStmt:           q.pageOfLiveStmt,
 		principalsAfterStmt:      q.principalsAfterStmt,
 		putCountersStmt:          q.putCountersStmt,
+		releaseOwnedStmt:         q.releaseOwnedStmt,
 		releaseSessionStmt:       q.releaseSessionStmt,
 		sessionContextStmt:       q.sessionContextStmt,
+		sessionsAfterStmt:        q.sessionsAfterStmt,
 		setStatusStmt:            q.setStatusStmt,
 		statusesStmt:             q.statusesStmt,
 		taskStmt:                 q.taskStmt,

@@ -63,6 +63,52 @@ func (q *Queries) ContextsAfter(ctx context.Context, arg ContextsAfterParams) ([
 	return items, nil
 }
 
+const countContexts = `-- name: CountContexts :one
+SELECT COUNT(DISTINCT context_id) AS n FROM tasks INDEXED BY tasks_by_context
+WHERE principal_id = ?1
+`
+
+type CountContextsParams struct {
+	PrincipalID string
+}
+
+func (q *Queries) CountContexts(ctx context.Context, arg CountContextsParams) (int64, error) {
+	row := q.queryRow(ctx, q.countContextsStmt, countContexts, arg.PrincipalID)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
+const countExpired = `-- name: CountExpired :one
+SELECT COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time
+WHERE principal_id = ?1 AND status_ts < ?2 AND state >= 10
+`
+
+type CountExpiredParams struct {
+	PrincipalID string
+	Cutoff      int64
+}
+
+func (q *Queries) CountExpired(ctx context.Context, arg CountExpiredParams) (int64, error) {
+	row := q.queryRow(ctx, q.countExpiredStmt, countExpired, arg.PrincipalID, arg.Cutoff)
+	var n int64
+	err := row.Scan(&n)
+	return n, err
+}
+
+const dropCounters = `-- name: DropCounters :exec
+DELETE FROM counters WHERE principal_id = ?1
+`
+
+type DropCountersParams struct {
+	PrincipalID string
+}
+
+func (q *Queries) DropCounters(ctx context.Context, arg DropCountersParams) error {
+	_, err := q.exec(ctx, q.dropCountersStmt, dropCounters, arg.PrincipalID)
+	return err
+}
+
 const dropEmptyCounters = `-- name: DropEmptyCounters :exec
 DELETE FROM counters
 WHERE principal_id = ?1 AND rev < ?2 AND completed + failed + canceled + rejected = 0
@@ -77,6 +123,24 @@ type DropEmptyCountersParams struct {
 func (q *Queries) DropEmptyCounters(ctx context.Context, arg DropEmptyCountersParams) error {
 	_, err := q.exec(ctx, q.dropEmptyCountersStmt, dropEmptyCounters, arg.PrincipalID, arg.Rev)
 	return err
+}
+
+const dropPrincipal = `-- name: DropPrincipal :execrows
+DELETE FROM principals WHERE id = ?1
+`
+
+type DropPrincipalParams struct {
+	PrincipalID string
+}
+
+// DropPrincipal fails while the principal has tasks or counters.
+// unscoped: principals holds ids only, and this one is the view's own.
+func (q *Queries) DropPrincipal(ctx context.Context, arg DropPrincipalParams) (int64, error) {
+	result, err := q.exec(ctx, q.dropPrincipalStmt, dropPrincipal, arg.PrincipalID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 const evict = `-- name: Evict :one
@@ -259,6 +323,23 @@ func (q *Queries) PrincipalsAfter(ctx context.Context, arg PrincipalsAfterParams
 	return items, nil
 }
 
+const releaseOwned = `-- name: ReleaseOwned :execrows
+DELETE FROM sessions WHERE owner = ?1
+`
+
+type ReleaseOwnedParams struct {
+	PrincipalID string
+}
+
+// unscoped: keyed by the agent's session; those of the view's own principal.
+func (q *Queries) ReleaseOwned(ctx context.Context, arg ReleaseOwnedParams) (int64, error) {
+	result, err := q.exec(ctx, q.releaseOwnedStmt, releaseOwned, arg.PrincipalID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const releaseSession = `-- name: ReleaseSession :execrows
 DELETE FROM sessions WHERE id = ?1
 `
@@ -274,4 +355,38 @@ func (q *Queries) ReleaseSession(ctx context.Context, arg ReleaseSessionParams) 
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+const sessionsAfter = `-- name: SessionsAfter :many
+SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2
+`
+
+type SessionsAfterParams struct {
+	After string
+	N     int64
+}
+
+// SessionsAfter tells an operator which sessions there are to free, not whose they are.
+// unscoped: ids only.
+func (q *Queries) SessionsAfter(ctx context.Context, arg SessionsAfterParams) ([]string, error) {
+	rows, err := q.query(ctx, q.sessionsAfterStmt, sessionsAfter, arg.After, arg.N)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
