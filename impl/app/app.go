@@ -49,6 +49,7 @@ type App struct {
 	listener net.Listener
 	server   *http.Server
 	current  atomic.Pointer[generation] // what requests enter; replaced under reloading
+	counters counters                   // what generations hand on
 	reload   func() (*config.Config, error)
 	probe    probe
 
@@ -100,6 +101,9 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 	}
 	a.current.Store(g)
 	a.server = edge.Server(http.HandlerFunc(a.serve), a.connectionLimits(), a.log)
+	if cfg.TLS != nil {
+		edge.Secure(a.server, a.tlsFor)
+	}
 	g.warn()
 	return a, nil
 }
@@ -166,7 +170,7 @@ func (a *App) URL() string { return a.current.Load().url() }
 func (a *App) Run(ctx context.Context) error {
 	// Buffered, because a Serve that ends by itself is not waited for twice.
 	served := make(chan error, 1)
-	go func() { served <- a.server.Serve(a.listener) }()
+	go func() { served <- edge.Serve(a.server, a.listener) }()
 	watching, unwatch := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	if a.reload != nil && a.cfg.Config.Reload.Watch {

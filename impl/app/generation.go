@@ -9,6 +9,7 @@ import (
 	"a2aserve/impl/auth"
 	"a2aserve/impl/card"
 	"a2aserve/impl/config"
+	"a2aserve/impl/edge"
 )
 
 // generation is what one reading of the configuration makes: the edge, the bindings and
@@ -18,6 +19,7 @@ type generation struct {
 	*App
 	cfg     *config.Config // in the place of the App's, which is the one of the start
 	auth    *auth.Chain    // nil: nobody is asked
+	tls     *edge.TLS      // nil: HTTP
 	card    *card.Card
 	handler http.Handler
 	closers []func()
@@ -38,6 +40,9 @@ func (a *App) newGeneration(cfg *config.Config) (_ *generation, err error) {
 			g.close()
 		}
 	}()
+	if err = g.useTLS(); err != nil {
+		return nil, err
+	}
 	if err = g.useAuth(); err != nil {
 		return nil, err
 	}
@@ -120,7 +125,7 @@ func (g *generation) url() string {
 	}
 	host, port, err := net.SplitHostPort(listened)
 	if err != nil {
-		return "http://" + listened
+		return g.scheme() + "://" + listened
 	}
 	// A name that was configured is what clients know; the port may have been 0.
 	if name, _, err := net.SplitHostPort(g.cfg.Bind); err == nil && name != "" && !config.Wildcard(g.cfg.Bind) {
@@ -129,5 +134,5 @@ func (g *generation) url() string {
 	if config.Wildcard(net.JoinHostPort(host, port)) {
 		host = "localhost" // a listener of an embedder's own: the one name that is not wrong
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return g.scheme() + "://" + net.JoinHostPort(host, port)
 }

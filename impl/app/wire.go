@@ -113,7 +113,7 @@ func (g *generation) newHandler() (http.Handler, error) {
 		JSONRPCPath:   g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
 		Routes:    map[string]http.Handler{card.Path: g.card},
 		KeepAlive: config.Span(l.KeepAlive), WriteTimeout: config.Span(l.WriteTimeout),
-		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams,
+		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams, MaxEach: l.MaxStreamsPerPrincipal, Streams: &g.counters.streams,
 		Log: g.log,
 	})
 	return edge.Handler(edge.Options{
@@ -122,6 +122,7 @@ func (g *generation) newHandler() (http.Handler, error) {
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
 		Log:     g.log,
+		Guard:   g.guard(),
 	}, g.named(b)), nil
 }
 
