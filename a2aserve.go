@@ -97,6 +97,21 @@ func NewFromFile(ctx context.Context, path string, o Options) (*Server, error) {
 	return app.New(ctx, c, o)
 }
 
+// NewFromYAML is New with the text of a configuration file, which JSON is too; name
+// stands for it in errors. A program that hands over its own driver need not name one
+// under agent.driver.
+func NewFromYAML(ctx context.Context, name string, text []byte, o Options) (*Server, error) {
+	var overrides []config.Override
+	if o.Driver != nil { // the schema wants a name; the driver in Options is used
+		overrides = append(overrides, config.Override{Key: "agent.driver", Value: "demo", From: name})
+	}
+	c, err := config.Parse(name, text, overrides...)
+	if err != nil {
+		return nil, err
+	}
+	return app.New(ctx, c, o)
+}
+
 // Run makes a server and serves until ctx ends; then it drains, for at most
 // shutdown_timeout.
 func Run(ctx context.Context, cfg Config, o Options) error {

@@ -120,3 +120,22 @@ func TestMistakesInCode(t *testing.T) {
 		t.Error("a missing file is accepted")
 	}
 }
+
+// TestConfigurationOfAHost: a host that keeps the configuration hands it over as text.
+func TestConfigurationOfAHost(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	o := a2aserve.Options{Driver: a2aserve.OnBus(agent(log), a2aserve.Agent{SessionID: "s"}), Log: log}
+	text := `{"bind": "127.0.0.1:0", "store": {"path": "` + filepath.ToSlash(filepath.Join(t.TempDir(), "h.db")) + `"},
+		"card": {"name": "Hosted", "description": "d", "version": "1", "skills": [{"id": "a", "name": "a", "description": "a"}]}}`
+	s, err := a2aserve.NewFromYAML(t.Context(), "the host's block", []byte(text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = a2aserve.NewFromYAML(t.Context(), "the host's block", []byte(`{"bnd": ""}`), o)
+	if err == nil || !strings.Contains(err.Error(), "the host's block:1:2: bnd") {
+		t.Errorf("got %v", err)
+	}
+}
