@@ -17,6 +17,7 @@ import (
 	"a2aserve/gen/op"
 	"a2aserve/impl/config"
 	"a2aserve/impl/edge"
+	"a2aserve/impl/light"
 	"a2aserve/impl/store"
 	"a2aserve/impl/turn"
 )
@@ -48,6 +49,8 @@ type App struct {
 	undrive  func() // ends the driver
 	listener net.Listener
 	server   *http.Server
+	light    *light.Light
+	admin    *admin
 	current  atomic.Pointer[generation] // what requests enter; replaced under reloading
 	counters counters                   // what generations hand on
 	reload   func() (*config.Config, error)
@@ -79,6 +82,9 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 			a.abandon()
 		}
 	}()
+	if err := a.openLight(ctx); err != nil {
+		return nil, err
+	}
 	// A card that cannot be served is told before anything is opened.
 	if err := (&generation{App: a, cfg: cfg}).useCards("http://localhost"); err != nil {
 		return nil, err
@@ -93,6 +99,9 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 		if a.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", cfg.Bind); err != nil {
 			return nil, fmt.Errorf("cannot listen: %w", err)
 		}
+	}
+	if err := a.openAdmin(ctx); err != nil {
+		return nil, err
 	}
 	// Only now is the address known: the port may have been 0.
 	g, err := a.newGeneration(cfg)
@@ -136,6 +145,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 		MaxPerPrincipal: a.cfg.Tasks.MaxPerPrincipal,
 		MaxBytes:        int64(a.cfg.Store.MaxBytes),
 		Progress:        func(line string) { a.log.Info(line) },
+		Observe:         a.light.Store(),
 	})
 	if err != nil {
 		return err
@@ -176,6 +186,8 @@ func (a *App) Run(ctx context.Context) error {
 	if a.reload != nil && a.cfg.Config.Reload.Watch {
 		watcher.Go(func() { a.watch(watching) })
 	}
+	watcher.Go(func() { a.checkAddresses(watching) })
+	watcher.Go(func() { a.admin.serve(a.log) })
 	watcher.Go(func() { a.checkAddresses(watching) })
 	defer watcher.Wait()
 	defer unwatch()
@@ -227,6 +239,7 @@ func (a *App) Close() error {
 		}
 		a.current.Load().retire()
 		errs = append(errs, a.store.Close())
+		a.closeLight()
 		a.closeErr = errors.Join(errs...)
 	})
 	return a.closeErr
@@ -250,6 +263,7 @@ func (a *App) abandon() {
 	if a.store != nil {
 		_ = a.store.Close()
 	}
+	a.closeLight()
 }
 
 func later(a, b time.Time) time.Time {

@@ -66,6 +66,7 @@ func (a *App) engineOptions() turn.Options {
 		InputTimeout: config.Span(t.InputTimeout), SilenceTimeout: config.Span(t.SilenceTimeout),
 		CancelGrace: config.Span(a.cfg.Agent.CancelGrace),
 		MaxLogBytes: a.cfg.Limits.MaxLogBytes,
+		Observe:     a.light.Turns(),
 		Artifacts: turn.Artifacts{
 			MaxFileBytes: f.MaxFileBytes, MaxToolOutputBytes: f.MaxToolOutputBytes,
 			MaxTaskBytes: f.MaxTaskBytes, MaxAnswerBytes: f.MaxAnswerBytes,
@@ -91,10 +92,10 @@ func Logger(cfg *config.Config, w io.Writer) *slog.Logger {
 		level = slog.LevelInfo // the schema knows no other names
 	}
 	o := &slog.HandlerOptions{Level: level}
-	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+	if asText(cfg.Log.Format, w) {
+		return slog.New(slog.NewTextHandler(w, o))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(slog.NewJSONHandler(w, o))
 }
 
 // newHandler is the edge with the bindings and the card behind it.
@@ -108,13 +109,14 @@ func (g *generation) newHandler() (http.Handler, error) {
 			ExtendedCard:            g.extended,
 		}),
 		Wired:         g.offered,
+		Permit:        g.permit,
 		StrictVersion: g.cfg.StrictVersionHeader,
 		Extensions:    g.extensionURIs(),
 		JSONRPCPath:   g.cfg.JSONRPCPath, RESTPrefix: g.cfg.RESTPrefix,
 		Routes:    map[string]http.Handler{card.Path: g.card},
 		KeepAlive: config.Span(l.KeepAlive), WriteTimeout: config.Span(l.WriteTimeout),
 		MaxDepth: l.MaxDepth, MaxStreams: l.MaxStreams, MaxEach: l.MaxStreamsPerPrincipal, Streams: &g.counters.streams,
-		Log: g.log,
+		Log: g.log, Observe: g.light.Binding(),
 	})
 	return edge.Handler(edge.Options{
 		Auth:    g.authenticator(),
@@ -122,6 +124,7 @@ func (g *generation) newHandler() (http.Handler, error) {
 		Binding: b.Binding,
 		MaxBody: int64(l.MaxBodyBytes),
 		Log:     g.log,
+		Observe: g.light.Edge(),
 		Guard:   g.guard(),
 	}, g.named(b)), nil
 }
