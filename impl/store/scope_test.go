@@ -87,7 +87,7 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 	"ContextsAfter": func(ctx context.Context, v db.View) (any, error) {
 		return v.ContextsAfter(ctx, db.ContextsAfterParams{N: 99})
 	},
-	"Evict": func(ctx context.Context, v db.View) (any, error) { return v.Evict(ctx, "done") },
+	"Evict":         func(ctx context.Context, v db.View) (any, error) { return v.Evict(ctx, "done") },
 	"CountContexts": func(ctx context.Context, v db.View) (any, error) { return v.CountContexts(ctx) },
 	"CountExpired":  func(ctx context.Context, v db.View) (any, error) { return v.CountExpired(ctx, 1<<60) },
 	"DropCounters":  func(ctx context.Context, v db.View) (any, error) { return nil, v.DropCounters(ctx) },
