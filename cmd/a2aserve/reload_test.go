@@ -147,7 +147,7 @@ func TestReload(t *testing.T) {
 
 	configured(t, file, "Fourth", "tok-4", "tasks: {ttl: 1h}\nreload: {watch: false}\n")
 	s.logs.wait(t, "configuration reloaded", 2)
-	if !strings.Contains(s.logs.String(), `keys="reload.watch tasks.ttl"`) {
+	if !strings.Contains(s.logs.String(), `"keys":"reload.watch tasks.ttl"`) {
 		t.Errorf("what waits for the next start is not named:\n%s", s.logs)
 	}
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {

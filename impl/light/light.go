@@ -167,8 +167,8 @@ func (l *Light) Watch(engine func() turn.Stats, tasks func() store.Stats) {
 	l.store.Store(&tasks)
 }
 
-// on says whether anybody wants to know anything.
-func (l *Light) on() bool { return l.tracing || l.metrics != nil }
+// on says whether anybody wants to know anything. A nil Light is one that is off.
+func (l *Light) on() bool { return l != nil && (l.tracing || l.metrics != nil) }
 
 // unsent logs that an exporter fails, once a minute: it may fail for every batch.
 func (l *Light) unsent(err error) {

@@ -198,10 +198,10 @@ func (i *instruments) ended(s a2a.TaskState, took time.Duration) {
 
 // Store is the store's hook.
 func (l *Light) Store() store.Observer {
-	i := l.metrics
-	if i == nil {
+	if !l.on() || l.metrics == nil {
 		return store.Observer{}
 	}
+	i := l.metrics
 	ctx := context.Background()
 	return store.Observer{
 		Committed: func(writes int, took time.Duration, err error) {
