@@ -188,7 +188,6 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	watcher.Go(func() { a.checkAddresses(watching) })
 	watcher.Go(func() { a.admin.serve(a.log) })
-	watcher.Go(func() { a.checkAddresses(watching) })
 	defer watcher.Wait()
 	defer unwatch()
 	select {
