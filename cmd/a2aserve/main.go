@@ -85,7 +85,7 @@ func root() *cobra.Command {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	c.AddCommand(serveCommand(), dbCommand(), versionCommand())
+	c.AddCommand(serveCommand(), cardCommand(), dbCommand(), versionCommand())
 	return c
 }
 
