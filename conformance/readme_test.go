@@ -10,9 +10,7 @@ import (
 
 // The README's tour is run as it stands there, against a server without configuration.
 func TestReadmeTour(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("the tour needs curl, which this machine does not have")
-	}
+	need(t, "curl")
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
