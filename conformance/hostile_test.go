@@ -15,10 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	hostileWorkers = 16
-	hostileRounds  = 40 // requests of a worker in a round
-)
+const hostileWorkers = 16
+
+// hostileRounds is how many requests a worker sends in a round.
+func hostileRounds() int {
+	if soaking() {
+		return 10_000
+	}
+	return 40
+}
 
 // Half of all requests are bad: malformed, from strangers, too large. The good ones among
 // them are all answered right, and the third round leaves no more behind than the first.
@@ -33,7 +38,7 @@ tasks: {max_per_context: 3}
 		var g errgroup.Group
 		for w := range hostileWorkers {
 			g.Go(func() error {
-				for i := range hostileRounds {
+				for i := range hostileRounds() {
 					if err := mixed(t.Context(), target, w, i); err != nil {
 						return fmt.Errorf("round %d, worker %d, request %d: %w", round, w, i, err)
 					}
