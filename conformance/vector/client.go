@@ -40,6 +40,27 @@ func (t *Target) Call(ctx context.Context, b Binding, op, user, params string) (
 	return r.result()
 }
 
+// Exchange calls an operation and returns the answer as it came. An event stream is read
+// to its end.
+func (t *Target) Exchange(ctx context.Context, b Binding, op, user, params string) (*http.Response, []byte, error) {
+	req, err := t.request(ctx, b, op, user, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.Do(req)
+}
+
+// Do sends a request and returns the answer as it came.
+func (t *Target) Do(req *http.Request) (*http.Response, []byte, error) {
+	res, err := t.Client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, body, err
+}
+
 func (t *Target) request(ctx context.Context, b Binding, op, user, params string) (*http.Request, error) {
 	build := t.restRequest
 	if b == JSONRPC {
