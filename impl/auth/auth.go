@@ -122,6 +122,9 @@ func (c *Chain) Security() (map[string]a2a.SecurityScheme, []a2a.SecurityRequire
 		schemes[name] = scheme
 		requirements = append(requirements, a2a.SecurityRequirement{Schemes: map[string]a2a.StringList{name: {}}})
 	}
+	if len(schemes) == 0 {
+		return nil, nil // an empty map would be sent as one
+	}
 	return schemes, requirements
 }
 
