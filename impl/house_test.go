@@ -176,7 +176,9 @@ func TestForeignPackagesStayWhereTheyBelong(t *testing.T) {
 			continue
 		}
 		for _, f := range foreign {
-			if slices.ContainsFunc(imports(s), func(p string) bool { return p == f.pkg || strings.Contains(f.pkg, ".") && strings.HasPrefix(p, f.pkg+"/") }) && !slices.ContainsFunc(f.only, func(p string) bool { return strings.HasPrefix(s.path, p) }) {
+			if slices.ContainsFunc(imports(s), func(p string) bool {
+				return p == f.pkg || strings.Contains(f.pkg, ".") && strings.HasPrefix(p, f.pkg+"/")
+			}) && !slices.ContainsFunc(f.only, func(p string) bool { return strings.HasPrefix(s.path, p) }) {
 				t.Errorf("%s imports %s, because of which only %v may: %s", s.path, f.pkg, f.only, f.reason)
 			}
 		}
