@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -53,9 +54,13 @@ func (a *App) checkAddresses(ctx context.Context) {
 		a.log.Debug("the Agent Card names the address that each caller uses; there is none to be checked")
 		return
 	}
+	var own *tls.Config
+	if g.tls != nil {
+		own = g.tls.Own() // an authority of the operator's own is no mistake
+	}
 	client := &http.Client{
 		Timeout:       probeTimeout,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true},
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: own},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	// The verbs are those that clients use: a proxy may let no other through.

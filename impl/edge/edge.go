@@ -90,7 +90,7 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *edge) admit(w *recorder, r *http.Request, c *call.Call) error {
 	public := e.Public != nil && e.Public(r)
 	if !public {
-		if err := e.checkAddress(r); err != nil {
+		if err := e.checkAddress(c.Client); err != nil {
 			return err
 		}
 	}

@@ -33,11 +33,7 @@ func (g Guard) withDefaults() Guard {
 
 // checkAddress counts a request that nobody has authenticated yet. A connection without an
 // address, such as a Unix socket, is local and not counted.
-func (g *Guard) checkAddress(r *http.Request) error {
-	if g.PerAddress == nil {
-		return nil
-	}
-	from := g.Address(r)
+func (g *Guard) checkAddress(from netip.Addr) error {
 	if !from.IsValid() {
 		return nil
 	}

@@ -107,6 +107,19 @@ func (t *TLS) load() (*tls.Config, error) {
 	return c, nil
 }
 
+// Own is the client's side for calls to the server itself: besides the system's authorities
+// it trusts the certificate in use, as long as that names the address that is called.
+func (t *TLS) Own() *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	roots.AddCert(t.config.Certificates[0].Leaf)
+	return &tls.Config{RootCAs: roots}
+}
+
 // Secure makes a server of Server speak TLS, each connection as configFor says. HTTP/2
 // without TLS is off then.
 func Secure(srv *http.Server, configFor func(*tls.ClientHelloInfo) (*tls.Config, error)) {

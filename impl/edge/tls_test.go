@@ -104,6 +104,27 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// A server reaches itself under an authority that nobody else knows, by its right name only.
+func TestTLSToItself(t *testing.T) {
+	cert, key := certs.NewAuthority(t, "authority").Server("one").Write(t, t.TempDir())
+	o := TLSOptions{CertFile: cert, KeyFile: key}
+	base, _ := secure(t, o, func(http.ResponseWriter, *http.Request) {})
+	side, err := NewTLS(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client(t, side.Own()).Get(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	wrong := side.Own()
+	wrong.ServerName = "agent.example.com"
+	if _, err := client(t, wrong).Get(base); err == nil {
+		t.Error("a name that the certificate does not have is accepted")
+	}
+}
+
 // A renewed certificate is used for new connections; open ones, and streams on them, go on.
 func TestCertificatesAreReadAgain(t *testing.T) {
 	ca, dir := certs.NewAuthority(t, "authority"), t.TempDir()
