@@ -88,11 +88,15 @@ func New(ctx context.Context, cfg Config, o Options) (*Server, error) {
 	return app.New(ctx, c, o)
 }
 
-// NewFromFile is New with a configuration file.
+// NewFromFile is New with a configuration file, which is read again when it changes
+// (reload.watch) and when Reload is called.
 func NewFromFile(ctx context.Context, path string, o Options) (*Server, error) {
 	c, err := config.Load(path)
 	if err != nil {
 		return nil, err
+	}
+	if o.Reload == nil {
+		o.Reload = func() (*config.Config, error) { return config.Load(path) }
 	}
 	return app.New(ctx, c, o)
 }
