@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/op"
@@ -73,6 +74,24 @@ func (g *generation) authenticator() edge.Authenticator {
 		return nil // and not a nil chain, which the edge would ask
 	}
 	return g.auth
+}
+
+// ways are the validators in words, and whether a bearer token may satisfy one of them.
+func (g *generation) ways() (words []string, bearer bool) {
+	for _, v := range g.cfg.Validators {
+		word := map[string]string{
+			"static": "bearer token", "jwks": "signed token of " + v.Issuer,
+			"introspect": "token that the provider knows", "proxy_headers": "headers of a trusted proxy",
+		}[v.Type]
+		bearer = bearer || v.Type != "proxy_headers"
+		if !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if g.cfg.ClientCertificates() {
+		words = append(words, "client certificate")
+	}
+	return words, bearer
 }
 
 // permit asks for the scopes of an operation's class.

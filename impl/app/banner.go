@@ -13,7 +13,7 @@ func (a *App) Banner() string {
 	url := g.url()
 	// The line can be pasted into a shell as it is.
 	header := ""
-	if g.cfg.Authenticated() {
+	if _, bearer := g.ways(); bearer {
 		header = " \\\n    -H 'Authorization: Bearer YOUR-TOKEN'"
 	}
 	return fmt.Sprintf("a2aserve serves agent %q (A2A 1.0)\n\n%s", g.card.Name(), g.table(a.listener.Addr().String(), a.store.Path())) +
@@ -24,8 +24,8 @@ func (a *App) Banner() string {
 // table is what the banner and a check say of a configuration.
 func (g *generation) table(listened, database string) string {
 	who := "off: everybody who reaches the address may call"
-	if g.cfg.Authenticated() {
-		who = "bearer token"
+	if ways, _ := g.ways(); len(ways) > 0 {
+		who = strings.Join(ways, ", ")
 	}
 	var b strings.Builder
 	url := g.url()

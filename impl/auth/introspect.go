@@ -17,12 +17,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Bounds and defaults of an introspection.
+// Bounds of an introspection.
 const (
-	DefaultActiveTTL   = time.Minute
-	DefaultInactiveTTL = 30 * time.Second
-	MaxIntrospectTTL   = 15 * time.Minute
-	DefaultTokenHint   = "access_token"
+	MaxIntrospectTTL = 15 * time.Minute
 
 	maxActive   = 3072 // remembered tokens, 4,096 in all: bad ones cannot push out good ones
 	maxInactive = 1024

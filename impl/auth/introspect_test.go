@@ -82,7 +82,7 @@ func TestIntrospectionRequest(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	ask(IntrospectOptions{TokenHint: DefaultTokenHint})
+	ask(IntrospectOptions{TokenHint: "access_token"})
 	user, secret, _ := (&http.Request{Header: header}).BasicAuth()
 	if form.Encode() != "token=opaque&token_type_hint=access_token" || user != "a2a+server" || secret != "s3cr%3At%2F" {
 		t.Errorf("basic: %v %s:%s", form, user, secret)

@@ -23,7 +23,6 @@ var Algorithms = []jose.SignatureAlgorithm{
 
 // Bounds and defaults of a JWKS validator.
 const (
-	DefaultClockSkew   = time.Minute
 	MaxClockSkew       = 5 * time.Minute
 	DefaultKeysTTL     = 10 * time.Minute
 	DefaultNegativeTTL = time.Minute

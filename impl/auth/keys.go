@@ -68,7 +68,7 @@ func (s *keySet) find(ctx context.Context, kid string, algorithm jose.SignatureA
 		if err := s.fetch(ctx, version, false); err != nil {
 			return nil, refuse(Unavailable, err)
 		}
-		keys, version, age = s.snapshot()
+		keys, _, _ = s.snapshot()
 		if found, known := pick(keys, kid, algorithm); known {
 			return found, nil
 		}

@@ -156,9 +156,9 @@ func TestProvidersThatFail(t *testing.T) {
 		"no keys":               says(`{}`),
 		"too much":              says(`{"keys":[],"x":"` + strings.Repeat("x", maxAnswer) + `"}`),
 		"too slow":              func(http.ResponseWriter, *http.Request) { <-release },
-		"another host":          func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", 302) },
-		"in a circle":           func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", 302) },
-		"another host, forever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", 308) },
+		"another host":          func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusFound) },
+		"in a circle":           func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) },
+		"another host, forever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusPermanentRedirect) },
 	} {
 		p := newIdentityProvider(t)
 		p.answer("/keys", h)
@@ -172,7 +172,7 @@ func TestProvidersThatFail(t *testing.T) {
 		t.Errorf("a redirect to another host has been followed %d times", n)
 	}
 	p := newIdentityProvider(t, webKey("rs", rsaKey()))
-	p.answer("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", 302) })
+	p.answer("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) })
 	v := newTestJWKS(t, c, JWKSOptions{URL: p.URL + "/moved"})
 	if got := outcome(v.Authenticate(bearer(sign(t, jose.RS256, rsaKey(), "rs", good(c.now(), nil))))); got != "alice" {
 		t.Errorf("a redirect on the same host: %s", got)

@@ -129,7 +129,7 @@ func (d *document) checkValidators() {
 		}
 		if issuer := d.text(base + "issuer"); kind == "jwks" && issuer != "" && !d.has(base+"jwks_url") &&
 			(!isProviderURL(issuer) || strings.Contains(issuer, "?")) {
-			d.problem(base+"issuer", "%q is no address to find its keys at (https, without a user, a query and a fragment): set jwks_url", issuer)
+			d.problem(base+"issuer", "%q is no address to find its keys at (https, without a user, a query and a fragment): set jwks_url", withoutPassword(issuer))
 		}
 		for j, cidr := range texts(m["trusted_proxy_cidrs"]) {
 			if p, err := netip.ParsePrefix(cidr); err == nil && p.Bits() == 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,8 @@ func (d *document) found(ptr string, s map[string]any, value any) string {
 			return "empty text"
 		case secret:
 			return "other text (not shown)"
+		case strings.Contains(v, "@"):
+			v = withoutPassword(v)
 		case len(v) > 80:
 			v = v[:80] + "…"
 		}
@@ -176,6 +179,14 @@ func (d *document) found(ptr string, s map[string]any, value any) string {
 		return fmt.Sprintf("the number %s (put it in quotes)", raw)
 	}
 	return "the number " + raw
+}
+
+// withoutPassword hides what an address should not have held.
+func withoutPassword(s string) string {
+	if u, err := url.Parse(s); err == nil {
+		return u.Redacted()
+	}
+	return s
 }
 
 // number writes bounds in full: 1e+06 is not what the operator wrote.
