@@ -36,7 +36,7 @@ func (c *cache[T]) get(key [sha256.Size]byte, now time.Time) (T, bool) {
 }
 
 // put makes room first: of what is out of date, and else of anything, since an answer
-// that is forgotten can be had again.
+// that is forgotten can be had again. It makes room for many, so that it seldom has to.
 func (c *cache[T]) put(key [sha256.Size]byte, value T, now, until time.Time) {
 	if !now.Before(until) {
 		return
@@ -45,12 +45,12 @@ func (c *cache[T]) put(key [sha256.Size]byte, value T, now, until time.Time) {
 	defer c.mu.Unlock()
 	if len(c.entries) >= c.max {
 		maps.DeleteFunc(c.entries, func(_ [sha256.Size]byte, e entry[T]) bool { return !now.Before(e.until) })
-	}
-	for k := range c.entries {
-		if len(c.entries) < c.max {
-			break
+		for k := range c.entries {
+			if len(c.entries) < c.max*15/16 {
+				break
+			}
+			delete(c.entries, k)
 		}
-		delete(c.entries, k)
 	}
 	c.entries[key] = entry[T]{value, until}
 }

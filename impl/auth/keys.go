@@ -136,12 +136,12 @@ func (s *keySet) remember(kid string) {
 	now := s.now()
 	if len(s.unknown) >= maxUnknown {
 		maps.DeleteFunc(s.unknown, func(_ string, until time.Time) bool { return !now.Before(until) })
-	}
-	for k := range s.unknown {
-		if len(s.unknown) < maxUnknown {
-			break
+		for k := range s.unknown {
+			if len(s.unknown) < maxUnknown*15/16 {
+				break
+			}
+			delete(s.unknown, k)
 		}
-		delete(s.unknown, k)
 	}
 	s.unknown[kid] = now.Add(s.negativeTTL)
 }

@@ -152,13 +152,17 @@ func TestProvidersThatFail(t *testing.T) {
 	elsewhere := newIdentityProvider(t, webKey("rs", rsaKey()))
 	release := make(chan bool)
 	for name, h := range map[string]http.HandlerFunc{
-		"an error":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-		"no keys":               says(`{}`),
-		"too much":              says(`{"keys":[],"x":"` + strings.Repeat("x", maxAnswer) + `"}`),
-		"too slow":              func(http.ResponseWriter, *http.Request) { <-release },
-		"another host":          func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusFound) },
-		"in a circle":           func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) },
-		"another host, forever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusPermanentRedirect) },
+		"an error": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"no keys":  says(`{}`),
+		"too much": says(`{"keys":[],"x":"` + strings.Repeat("x", maxAnswer) + `"}`),
+		"too slow": func(http.ResponseWriter, *http.Request) { <-release },
+		"another host": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusFound)
+		},
+		"in a circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/keys", http.StatusFound) },
+		"another host, forever": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+"/keys", http.StatusPermanentRedirect)
+		},
 	} {
 		p := newIdentityProvider(t)
 		p.answer("/keys", h)
