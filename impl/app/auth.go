@@ -18,7 +18,7 @@ func (g *generation) useAuth() error {
 	if !g.cfg.Authenticated() {
 		return nil
 	}
-	o := auth.Options{MaxFailures: g.cfg.MaxFailures()}
+	o := auth.Options{MaxFailures: g.cfg.MaxFailures(), Proxies: g.cfg.TrustedProxies()}
 	for _, v := range g.cfg.Validators {
 		made, err := g.validator(v)
 		if err != nil {

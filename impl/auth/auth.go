@@ -42,6 +42,10 @@ type Options struct {
 	// MaxFailures slows an address down that presents more invalid credentials than
 	// this in a minute; 0 does not. The address is the call's Client.
 	MaxFailures int
+
+	// Proxies are addresses that are not slowed, since others stand behind them. Those of
+	// the validators are added.
+	Proxies []netip.Prefix
 }
 
 // Chain asks its validators in order. It serves any number of requests at once.
@@ -49,7 +53,7 @@ type Chain struct {
 	validators []Validator
 	names      []string
 	failures   *failures
-	proxies    []netip.Prefix // of the proxy_headers validators
+	proxies    []netip.Prefix
 }
 
 // New makes a chain, which owns its validators from then on.
@@ -57,7 +61,7 @@ func New(o Options) (*Chain, error) {
 	if len(o.Validators) == 0 {
 		return nil, errors.New("auth: no validators")
 	}
-	c := &Chain{validators: o.Validators, failures: newFailures(o.MaxFailures)}
+	c := &Chain{validators: o.Validators, failures: newFailures(o.MaxFailures), proxies: slices.Clone(o.Proxies)}
 	count := map[string]int{}
 	for _, v := range o.Validators {
 		name := v.Type()

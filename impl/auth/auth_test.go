@@ -214,7 +214,7 @@ func TestSecurityFollowsTheChain(t *testing.T) {
 func TestFailuresSlowAnAddressDown(t *testing.T) {
 	static, _ := NewStatic([]Token{{"good", who("alice")}})
 	proxy, _ := NewProxy(ProxyOptions{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Principal: "X-User"})
-	chain, err := New(Options{Validators: []Validator{static, proxy}, MaxFailures: 6})
+	chain, err := New(Options{Validators: []Validator{static, proxy}, MaxFailures: 6, Proxies: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,6 +256,7 @@ func TestFailuresSlowAnAddressDown(t *testing.T) {
 		expect("no token", "192.0.2.3:1", "", "", 401)
 		expect("this machine", "127.0.0.1:1", "", "bad", 401)
 		expect("a proxy that vouches", "10.0.0.1:1", "", "bad", 401)
+		expect("a proxy that says nothing", "203.0.113.9:1", "", "bad", 401)
 		expect("many behind a proxy", "127.0.0.1:1", fmt.Sprintf("198.51.100.%d", i), "bad", 401)
 	}
 	for i := range 8 { // a host has a whole /64 of IPv6
