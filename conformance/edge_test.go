@@ -61,7 +61,7 @@ func on(target *vector.Target, b vector.Binding, params string) (path, body stri
 // LU-06 on a whole server: compressed requests are read, bombs refused, streams left as
 // they are, and large answers compressed.
 func TestCompression(t *testing.T) {
-	target := serve(t, tokens)
+	target := serve(t, tokens+"limits: {max_body_bytes: 262144}\n")
 	head := []string{"Authorization", "Bearer tok-a", "Content-Type", "application/json"}
 	eachBinding(t, func(t *testing.T, b vector.Binding) {
 		path, body := on(target, b, say("echo compressed"))
@@ -69,7 +69,7 @@ func TestCompression(t *testing.T) {
 		if res.StatusCode != 200 || !strings.Contains(answer, "TASK_STATE_COMPLETED") || !strings.Contains(answer, `"compressed"`) {
 			t.Errorf("gzip: %d %s", res.StatusCode, answer)
 		}
-		_, bomb := on(target, b, say(strings.Repeat("b", 5<<20)))
+		_, bomb := on(target, b, say(strings.Repeat("b", 512<<10)))
 		if res, answer := ask(t, target, "POST", path, zip(bomb), append(head, "Content-Encoding", "gzip")...); res.StatusCode != 413 || !strings.Contains(answer, `"error"`) {
 			t.Errorf("bomb: %d %.200s", res.StatusCode, answer)
 		}

@@ -229,7 +229,7 @@ func (a *App) Close() error {
 		// Turns that used up the time leave streams that still have their last frame to send.
 		ctx, cancel = context.WithDeadline(context.Background(), later(deadline, time.Now().Add(lastWords)))
 		defer cancel()
-		if err := a.server.Shutdown(ctx); err != nil {
+		if err := edge.Shutdown(ctx, a.server); err != nil {
 			a.log.Warn("requests were still open and have been cut off", "error", err)
 			errs = append(errs, a.server.Close())
 		}

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -37,5 +38,23 @@ func Server(h http.Handler, l Limits, log *slog.Logger) *http.Server {
 		// Subscribers must not keep unary calls of the same connection waiting.
 		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: cmp.Or(l.Streams, 1000)},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// again is how often connections are told that the server stops.
+const again = 200 * time.Millisecond
+
+// Shutdown ends a server of Server once its requests have ended, or with an error when ctx
+// does. A connection that becomes HTTP/2 while its server stops has missed being told, and
+// would be waited for until it is idle for too long; so all are told again.
+func Shutdown(ctx context.Context, srv *http.Server) error {
+	for {
+		turn, cancel := context.WithTimeout(ctx, again)
+		err := srv.Shutdown(turn)
+		over := turn.Err() == nil || ctx.Err() != nil
+		cancel()
+		if err == nil || over {
+			return err
+		}
 	}
 }

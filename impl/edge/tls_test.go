@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509/pkix"
 	"fmt"
@@ -200,6 +201,52 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 func feed(to chan<- string, s string) string {
 	go func() { to <- s }()
 	return s
+}
+
+// A connection that becomes HTTP/2 only after the server has begun to stop does not keep it.
+func TestShutdownMeetsALateConnection(t *testing.T) {
+	ca := certs.NewAuthority(t, "authority")
+	cert, key := ca.Server("one").Write(t, t.TempDir())
+	side, err := NewTLS(TLSOptions{CertFile: cert, KeyFile: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := Server(http.NotFoundHandler(), Limits{}, nil)
+	Secure(srv, side.ConfigFor)
+	accepted, stopping := make(chan bool, 1), make(chan bool, 100)
+	srv.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			accepted <- true
+		}
+	}
+	srv.RegisterOnShutdown(func() { stopping <- true })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, stopped := make(chan error, 1), make(chan error, 1)
+	go func() { served <- Serve(srv, l) }()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	<-accepted
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { stopped <- Shutdown(ctx, srv) }()
+	<-stopping
+	late := tls.Client(conn, &tls.Config{RootCAs: ca.Pool, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
+	if err := late.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(late, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // and empty settings
+	if err := <-stopped; err != nil {
+		t.Errorf("a connection without requests was waited for: %v", err)
+	}
+	if err := <-served; err != http.ErrServerClosed {
+		t.Error(err)
+	}
 }
 
 func TestTLSFilesThatDoNotWork(t *testing.T) {
