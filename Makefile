@@ -28,7 +28,7 @@ staticcheck:
 test: ## the tests, house rules and conformance vectors among them
 	$(GO) test -race -shuffle=on ./...
 
-soak: ## proxies and loads in real time and real amounts, about 10 minutes (not part of check)
+soak: ## proxies and loads in real time and real amounts, about 5 minutes (not part of check)
 	A2ASERVE_SOAK=1 $(GO) test -count=1 -v -timeout 60m -run 'ThroughNginx|HostileTraffic|MemoryComesBack' ./conformance
 
 fuzz: ## each fuzz target for FUZZTIME (not part of check)

@@ -20,7 +20,7 @@ const hostileWorkers = 16
 // hostileRounds is how many requests a worker sends in a round.
 func hostileRounds() int {
 	if soaking() {
-		return 10_000
+		return 1_500
 	}
 	return 40
 }
