@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -16,6 +17,7 @@ import (
 // serveFlags are the flags of serve. Each overrides the key that it is named after.
 type serveFlags struct {
 	config, bind, db string
+	exec             string
 	strict, jsonLogs bool
 	check            bool
 }
@@ -29,13 +31,21 @@ func serveCommand() *cobra.Command {
 
 Without a configuration file it serves a scripted demo agent on 127.0.0.1:8091 and
 keeps its tasks in ./a2aserve.db. Standard output says what is served where; logs go
-to standard error.`,
+to standard error.
+
+With --exec it serves a command instead: each message starts it once, with the text on
+its standard input, or in the place of {prompt} in an argument; what it writes to standard
+output is the answer. The command is split into words as a shell would do it (quotes and
+backslashes), but no shell runs: there are no pipes, variables or patterns. It gets HOME,
+LANG, PATH and TMPDIR of the environment and nothing else.`,
 		Example: `  a2aserve serve
+  a2aserve serve --exec 'tr a-z A-Z'
   a2aserve serve --config a2aserve.yaml --bind 127.0.0.1:9000`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serve(c, f) },
 	}
 	c.Flags().StringVar(&f.config, "config", "", "`file` with the configuration, in YAML")
+	c.Flags().StringVar(&f.exec, "exec", "", "`command` to serve, without a configuration file")
 	c.Flags().StringVar(&f.bind, "bind", "", "`host:port` to listen on; port 0 takes a free one")
 	c.Flags().StringVar(&f.db, "db", "", "`path` of the database")
 	c.Flags().BoolVar(&f.strict, "strict", false, "follow the specification to the letter where the default is lenient")
@@ -46,7 +56,7 @@ to standard error.`,
 
 // overrides are the flags that were given. One that was not leaves the file alone, also
 // where its zero value would mean something.
-func (f serveFlags) overrides(c *cobra.Command) (out []config.Override) {
+func (f serveFlags) overrides(c *cobra.Command) (out []config.Override, err error) {
 	set := func(flag, key string, value any) {
 		if c.Flags().Changed(flag) {
 			out = append(out, config.Override{Key: key, Value: value, From: "--" + flag})
@@ -59,13 +69,24 @@ func (f serveFlags) overrides(c *cobra.Command) (out []config.Override) {
 	if f.jsonLogs {
 		set("json-logs", "log.format", "json")
 	}
-	return out
+	if !c.Flags().Changed("exec") {
+		return out, nil
+	}
+	if f.config != "" {
+		return nil, usageError{errors.New("--exec stands for a configuration: give it or --config, not both")}
+	}
+	agent, err := execOverrides(f.exec)
+	return append(out, agent...), err
 }
 
 // serve says what is served only once the address is taken and the store is open: a
 // banner is a promise.
 func serve(c *cobra.Command, f serveFlags) error {
-	cfg, err := loadConfig(f.config, f.overrides(c))
+	overrides, err := f.overrides(c)
+	if err != nil {
+		return err
+	}
+	cfg, err := loadConfig(f.config, overrides)
 	if err != nil {
 		return err
 	}
@@ -81,7 +102,7 @@ func serve(c *cobra.Command, f serveFlags) error {
 	log.Debug("configuration", "config", cfg)
 	o := app.Options{Log: log}
 	if f.config != "" {
-		o.Reload = func() (*config.Config, error) { return loadConfig(f.config, f.overrides(c)) }
+		o.Reload = func() (*config.Config, error) { return loadConfig(f.config, overrides) }
 	}
 	// From here on a hangup never ends the process, as it would by default.
 	hangups := make(chan os.Signal, 1)

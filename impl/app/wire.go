@@ -11,6 +11,7 @@ import (
 	"a2aserve/impl/binding"
 	"a2aserve/impl/card"
 	"a2aserve/impl/config"
+	"a2aserve/impl/driver/child"
 	"a2aserve/impl/driver/demo"
 	"a2aserve/impl/edge"
 	"a2aserve/impl/ops"
@@ -141,7 +142,7 @@ func (g *generation) public(r *http.Request) bool {
 // useDriver takes the embedder's driver, or the one that the configuration names.
 func (a *App) useDriver(d turn.Driver) {
 	if d == nil {
-		d = demo.New(demo.Options{FileBaseDir: a.cfg.Artifacts.FileBaseDir, Logger: a.log})
+		d = a.configuredDriver()
 	}
 	a.driver, a.undrive = d, func() {}
 	if c, ok := d.(interface{ Close() }); ok {
@@ -150,6 +151,18 @@ func (a *App) useDriver(d turn.Driver) {
 	if n := a.cfg.Agent.MaxSessions; n > 0 {
 		a.driver = bounded{d, n}
 	}
+}
+
+// configuredDriver is the one that agent.driver names.
+func (a *App) configuredDriver() turn.Driver {
+	c := a.cfg.Agent.Child
+	if a.cfg.Agent.Driver != "child" || c == nil { // a configuration that was checked has the command
+		return demo.New(demo.Options{FileBaseDir: a.cfg.Artifacts.FileBaseDir, Logger: a.log})
+	}
+	return child.NewText(child.Options{
+		Command: c.Command, Args: c.Args, Dir: c.Dir, Env: c.Env, EnvPass: c.EnvPass,
+		StopGrace: config.Span(c.StopGrace), Logger: a.log,
+	})
 }
 
 // bounded is a driver whose agent gets fewer sessions than it could take.

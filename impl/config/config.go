@@ -128,6 +128,9 @@ func (d *document) finish() (*Config, error) {
 			*p = ExpandHome(*p)
 		}
 	}
+	if a := c.Agent.Child; a != nil {
+		a.Dir = ExpandHome(a.Dir)
+	}
 	for _, p := range []*string{&c.CardFile, &c.ExtendedCardFile, &c.Store.Path, &c.Artifacts.FileBaseDir} {
 		*p = ExpandHome(*p)
 	}

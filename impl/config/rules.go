@@ -30,6 +30,7 @@ func (d *document) checkRules() {
 	d.checkAdmin()
 	d.checkProxy()
 	d.checkSkills()
+	d.checkChild()
 	d.checkValidators()
 	d.checkEdge()
 }
@@ -107,6 +108,28 @@ func (d *document) checkSkills() {
 			continue
 		}
 		first[id] = i
+	}
+}
+
+// checkChild makes sure that there is a command to run, and that its arguments can be
+// handed over.
+func (d *document) checkChild() {
+	if d.text("/agent/driver") == "child" && !d.has("/agent/child") {
+		d.problem("/agent/child/command", "required with driver child, but missing: the program to run")
+	}
+	nul := func(ptr string) {
+		if strings.ContainsRune(d.text(ptr), 0) {
+			d.problem(ptr, "holds a NUL character, which no program can be given")
+		}
+	}
+	nul("/agent/child/command")
+	args, _ := lookup(d.root, "/agent/child/args").([]any)
+	for i := range args {
+		nul("/agent/child/args/" + strconv.Itoa(i))
+	}
+	env, _ := lookup(d.root, "/agent/child/env").(map[string]any)
+	for name := range env {
+		nul("/agent/child/env/" + escape(name))
 	}
 }
 

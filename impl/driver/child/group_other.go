@@ -1,0 +1,20 @@
+//go:build !unix
+
+package child
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+var (
+	terminate = os.Kill
+	kill      = os.Kill
+)
+
+// inGroup: there are no process groups here.
+func inGroup() *syscall.SysProcAttr { return nil }
+
+// signalGroup ends the process; what it has started is not reached.
+func signalGroup(c *exec.Cmd, s os.Signal) { _ = c.Process.Signal(s) }
