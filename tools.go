@@ -14,6 +14,7 @@ package a2aserve
 //go:generate go run ./cmd/specgen models --schema spec/events.schema.json --package event --out gen/event/event.gen.go --doc "is the vocabulary between the server and an agent: spec/events.schema.json says what each event means."
 //go:generate go run ./cmd/specgen events --schema spec/events.schema.json --out docs/events.md
 //go:generate go run ./cmd/specgen models --schema spec/nexus-agent-events.schema.json --package agentevents --out gen/agentevents/agentevents.gen.go --doc "holds the payload of the telemetry extension: spec/nexus-agent-events.schema.json says what each member means."
+//go:generate go run ./cmd/specgen models --schema spec/agui.schema.json --package agui --out gen/agui/agui.gen.go --doc "holds the requests and events of AG-UI, as far as the server speaks it: spec/agui.schema.json says what each means."
 //go:generate go run ./cmd/specgen models --schema spec/config.schema.json --package config --out gen/config/config.gen.go --doc "holds the types of the configuration: spec/config.schema.json says what each key means."
 //go:generate go build -o bin/ ./cmd/sqlc-gen-view
 //go:generate go tool -modfile=tools/go.mod sqlc generate

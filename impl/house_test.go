@@ -48,6 +48,7 @@ var rules = []rule{
 	{"impl/turn", []string{"impl/call", "gen/a2a", "gen/agentevents", "gen/event", "gen/op"}, "the engine must not know where tasks are stored, which agent runs them or which protocol asked"},
 	{"impl/store", []string{"impl/call", "impl/turn", "gen/a2a", "gen/db", "queries"}, "the store is the only importer of gen/db and takes only the journal's types from turn"},
 	{"impl/driver/drivertest", []string{"impl/turn", "gen/*"}, "the suite stands in for the engine's users"},
+	{"impl/driver/agui", []string{"impl/turn", "impl/sse", "gen/a2a", "gen/agui", "gen/event"}, "a driver meets the engine at one seam; its agent is met over HTTP"},
 	{"impl/driver/*", []string{"impl/turn", "impl/driver/*", "gen/a2a", "gen/event"}, "a driver meets the engine at one seam"},
 	{"impl/nexus", []string{"impl/driver/bus", "gen/a2a", "gen/event"}, "Nexus is an agent on the bus like any other; the engine must not know it"},
 	{"impl/ops", []string{"impl/call", "impl/card", "impl/turn", "impl/store", "gen/*"}, "operations decide, bindings and drivers carry out"},

@@ -155,6 +155,9 @@ func (a *App) useDriver(d turn.Driver) {
 
 // configuredDriver is the one that agent.driver names.
 func (a *App) configuredDriver() turn.Driver {
+	if c := a.cfg.Agent.AGUI; c != nil {
+		return a.aguiDriver(c)
+	}
 	c := a.cfg.Agent.Child
 	if a.cfg.Agent.Driver != "child" || c == nil { // a configuration that was checked has the command
 		return demo.New(demo.Options{FileBaseDir: a.cfg.Artifacts.FileBaseDir, Logger: a.log})

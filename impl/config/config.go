@@ -24,6 +24,7 @@ import (
 type Config struct {
 	gen.Config
 	Validators []Validator // of bearer_token or auth, in order
+	AGUIToken  Secret      // of agent.agui.token_env; empty: none
 	Files      []string    // what was read, or is going to be: the file itself and those that it names
 }
 
@@ -109,6 +110,7 @@ func (d *document) finish() (*Config, error) {
 	d.validate()
 	d.checkRules()
 	validators := d.credentials()
+	aguiToken := d.agui()
 	if len(d.problems) > 0 {
 		return nil, d.errors()
 	}
@@ -116,7 +118,7 @@ func (d *document) finish() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	c := &Config{Files: d.files()}
+	c := &Config{Files: d.files(), AGUIToken: aguiToken}
 	if err := json.Unmarshal(b, &c.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}

@@ -8,7 +8,7 @@ import (
 // initialisms are the words that Go spells in its own way. They are not left to
 // oapi-codegen, which knows neither OAuth nor the plural of ID.
 var initialisms = map[string]string{
-	"api": "API", "ca": "CA", "cidrs": "CIDRs", "cors": "CORS", "grpc": "GRPC", "hitl": "HITL", "hsts": "HSTS", "http": "HTTP", "id": "ID", "ids": "IDs",
+	"agui": "AGUI", "api": "API", "ca": "CA", "cidrs": "CIDRs", "cors": "CORS", "grpc": "GRPC", "hitl": "HITL", "hsts": "HSTS", "http": "HTTP", "id": "ID", "ids": "IDs",
 	"json": "JSON", "jsonrpc": "JSONRPC", "jwks": "JWKS", "jwt": "JWT", "llm": "LLM", "mtls": "MTLS",
 	"oauth": "OAuth", "oauth2": "OAuth2", "pkce": "PKCE", "rest": "REST", "tls": "TLS", "ttl": "TTL",
 	"uri": "URI", "url": "URL", "urls": "URLs",

@@ -3,6 +3,7 @@ package drivertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +15,9 @@ import (
 
 // Suite is what every driver must do, whatever its transport. The agent behind the
 // driver understands the demo agent's commands and holds a conversation per context.
-// NewDriver is called once for each test, and the driver it returns is not shared.
-func Suite(t *testing.T, newDriver func(t *testing.T) turn.Driver) {
+// NewDriver is called once for each test, and the driver it returns is not shared. Except
+// names the parts that the transport has no means for.
+func Suite(t *testing.T, newDriver func(t *testing.T) turn.Driver, except ...string) {
 	for name, test := range map[string]func(*testing.T, *Bench){
 		"answers":        answers,
 		"chunks":         chunks,
@@ -29,6 +31,9 @@ func Suite(t *testing.T, newDriver func(t *testing.T) turn.Driver) {
 		"client leaves":  clientLeaves,
 		"stays in order": staysInOrder,
 	} {
+		if slices.Contains(except, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, New(t, newDriver(t), turn.Options{CancelGrace: 10 * time.Second}))
