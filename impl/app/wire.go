@@ -162,10 +162,16 @@ func (a *App) configuredDriver() turn.Driver {
 	if a.cfg.Agent.Driver != "child" || c == nil { // a configuration that was checked has the command
 		return demo.New(demo.Options{FileBaseDir: a.cfg.Artifacts.FileBaseDir, Logger: a.log})
 	}
-	return child.NewText(child.Options{
+	o := child.Options{
 		Command: c.Command, Args: c.Args, Dir: c.Dir, Env: c.Env, EnvPass: c.EnvPass,
 		StopGrace: config.Span(c.StopGrace), Logger: a.log,
-	})
+		Single: c.Sessions == "single", IdleTimeout: config.Span(c.IdleTimeout),
+		StartTimeout: config.Span(c.StartTimeout), MaxLineBytes: c.MaxLineBytes,
+	}
+	if c.Protocol == "json" {
+		return child.NewJSON(o)
+	}
+	return child.NewText(o)
 }
 
 // bounded is a driver whose agent gets fewer sessions than it could take.

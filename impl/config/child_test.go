@@ -14,7 +14,7 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Agent.Child
-	if a.Command != "tr" || !slices.Equal(a.Args, []string{"a-z", "A-Z"}) || a.Env["A"] != "1" || a.Protocol != "text" || a.StopGrace != "5s" {
+	if a.Command != "tr" || !slices.Equal(a.Args, []string{"a-z", "A-Z"}) || a.Env["A"] != "1" || a.Protocol != "text" || a.StopGrace != "5s" || a.Sessions != "per_context" || a.IdleTimeout != "15m" || a.StartTimeout != "30s" || a.MaxLineBytes != 8<<20 {
 		t.Errorf("%+v", a)
 	}
 	for text, want := range map[string]string{

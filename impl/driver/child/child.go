@@ -26,12 +26,38 @@ type Options struct {
 	EnvPass   []string
 	StopGrace time.Duration // between SIGTERM and SIGKILL; 0: 5 seconds
 	Logger    *slog.Logger  // nil: slog.Default()
+
+	// What follows is for JSON only.
+	Single       bool          // one process for all contexts, instead of one each
+	IdleTimeout  time.Duration // a process without turns ends after it; 0: never
+	StartTimeout time.Duration // for the greeting, and for each line to be read; 0: 30 seconds
+	MaxLineBytes int           // of what the agent sends; 0: 8 MiB
 }
 
 // DefaultMaxSessions bounds the processes side by side: each costs more than a goroutine.
 const DefaultMaxSessions = 64
 
-const defaultStopGrace = 5 * time.Second
+const (
+	defaultStopGrace    = 5 * time.Second
+	defaultStartTimeout = 30 * time.Second
+	defaultMaxLineBytes = 8 << 20
+)
+
+// fill puts defaults in place of zero values.
+func (o *Options) fill() {
+	if o.StopGrace <= 0 {
+		o.StopGrace = defaultStopGrace
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = defaultStartTimeout
+	}
+	if o.MaxLineBytes <= 0 {
+		o.MaxLineBytes = defaultMaxLineBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
 
 // Text is an agent that reads the message on standard input or as an argument, writes its
 // answer to standard output, and exits: a process a turn.
@@ -42,12 +68,7 @@ var _ turn.Driver = (*Text)(nil)
 // NewText returns the driver of a command-line tool. No process runs between turns, so
 // there is nothing to close.
 func NewText(o Options) *Text {
-	if o.StopGrace <= 0 {
-		o.StopGrace = defaultStopGrace
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.fill()
 	return &Text{o}
 }
 
