@@ -49,15 +49,6 @@ type Options struct {
 	Refuse func(http.ResponseWriter, *http.Request, *a2a.Error)
 }
 
-// BearerScheme is the name that the card has for bearer tokens.
-const BearerScheme = "bearer"
-
-// Bearer is the security of a server that takes bearer tokens of its own.
-func Bearer() (map[string]a2a.SecurityScheme, []a2a.SecurityRequirement) {
-	return map[string]a2a.SecurityScheme{BearerScheme: {HTTPAuthSecurityScheme: &a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}},
-		[]a2a.SecurityRequirement{{Schemes: map[string]a2a.StringList{BearerScheme: {}}}}
-}
-
 // InvalidError says what keeps a card from being served. Each line names where it is.
 type InvalidError struct{ Problems []string }
 

@@ -63,7 +63,7 @@ func TestCardIsDerivedFromWhatIsServed(t *testing.T) {
 	}
 
 	o := options()
-	o.Schemes, o.Requirements = card.Bearer()
+	o.Schemes, o.Requirements = bearer()
 	o.Wired = func(o *op.Operation) bool { return o.Capability == "" }
 	o.Card.Provider = &config.Provider{Organization: "Example"}
 	o.Card.DefaultInputModes = []string{"text/markdown"}
@@ -286,4 +286,10 @@ func TestPrivateCardStaysOutOfSharedCaches(t *testing.T) {
 	if h := w.Result().Header; h.Get("Cache-Control") != "private, max-age=300" || h.Get("Vary") != "Authorization" {
 		t.Errorf("got %v", h)
 	}
+}
+
+// bearer is the security of a server that takes bearer tokens of its own.
+func bearer() (map[string]a2a.SecurityScheme, []a2a.SecurityRequirement) {
+	return map[string]a2a.SecurityScheme{"bearer": {HTTPAuthSecurityScheme: &a2a.HTTPAuthSecurityScheme{Scheme: "Bearer"}}},
+		[]a2a.SecurityRequirement{{Schemes: map[string]a2a.StringList{"bearer": {}}}}
 }
