@@ -13,8 +13,9 @@ import (
 )
 
 // Check makes all that serving cfg would make, except that it opens no database, listens
-// nowhere and asks nobody: the card, the callers, the files that cfg names. It returns
-// what would be served.
+// nowhere and asks no other server: the card, the callers, the files that cfg names. An
+// agent of agent.child with JSON lines is started once, to say what its card must say. It
+// returns what would be served.
 func Check(cfg *config.Config, o Options) (string, error) {
 	a := &App{cfg: cfg, log: cmp.Or(o.Log, slog.Default())}
 	var err error
