@@ -76,6 +76,55 @@ func TestLargePartsOfAnAnswer(t *testing.T) {
 	}
 }
 
+// TestEndless: an agent that goes on long after the bounds is stopped, and what it said up
+// to them stays. What comes at once is only cut.
+func TestEndless(t *testing.T) {
+	chunk := func(in Input, i int) event.Event {
+		return artifactEvent(in.TaskID+"-response", "0123456789", i > 0, false)
+	}
+	for name, next := range map[string]func(in Input, i int) event.Event{
+		"answer":             func(Input, int) event.Event { return delta("0123456789") },
+		"agent's own chunks": chunk,
+		"artifacts":          func(_ Input, i int) event.Event { return artifactEvent(fmt.Sprint("a", i), "0123456789", false, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := make(chan event.Event, 4)
+			e := engine(t, Options{Artifacts: Artifacts{MaxAnswerBytes: 20, MaxTaskBytes: 20}, Driver: &script{
+				turn: func(ctx context.Context, in Input, l *Line) error {
+					for i, on := 0, says(l, start); on; i++ {
+						on = says(l, next(in, i))
+					}
+					for {
+						ev, ok := l.Next(ctx)
+						if !ok {
+							return nil
+						}
+						told <- ev
+					}
+				}}})
+			done := task(t, await(t, send(t, e, ask("go"))))
+			if done.Status.State != a2a.TaskStateFailed || !strings.Contains(text(done.Status.Message.Parts), "went on long after") {
+				t.Errorf("%s", done.Status.State)
+			}
+			var note string
+			for _, p := range done.Artifacts[len(done.Artifacts)-1].Parts {
+				note += *p.Text
+			}
+			if len(done.Artifacts) > 3 || !strings.Contains(note, "[truncated: 20 of ") && !strings.Contains(note, "[left out: ") {
+				t.Errorf("%d artifacts, the last %q", len(done.Artifacts), note)
+			}
+			if ev := <-told; ev.EventType() != "cancel.request" {
+				t.Errorf("the agent is told %s", ev.EventType())
+			}
+		})
+	}
+	large := strings.Repeat("x", 1000)
+	e := engine(t, Options{Artifacts: Artifacts{MaxAnswerBytes: 20}, Driver: &script{turn: unbatched(start, output(large), end)}})
+	if done := task(t, await(t, send(t, e, ask("go")))); done.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("at once: %s", done.Status.State)
+	}
+}
+
 // TestAFirstChunkWithoutRoom is told of at the end, and what follows it is left out too.
 func TestAFirstChunkWithoutRoom(t *testing.T) {
 	small := "small"

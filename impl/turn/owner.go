@@ -145,6 +145,28 @@ func (b *batch) settle() {
 		b.r.e.Logger.Error("a task outgrew limits.max_log_bytes", "task", b.rec.ID, "bytes", b.r.e.MaxLogBytes)
 		b.fail("The agent said more than one task may hold (%d bytes)", b.r.e.MaxLogBytes)
 	}
+	b.endless()
+}
+
+// Bounds of what an agent may go on to say that nobody will see: as many times
+// MaxAnswerBytes, and as many artifacts. A verbose agent comes to its end before, and one
+// that would never end is found out.
+const (
+	maxUnseen    = 8
+	maxArtifacts = 10_000
+)
+
+// endless fails the task of an agent that does not stop at what a task may hold. Its driver
+// then stops the agent.
+func (b *batch) endless() {
+	m, limit := &b.r.mapping, b.r.e.Artifacts.MaxAnswerBytes
+	s := &m.response
+	switch {
+	case (!s.closed || s.open) && s.dropped/maxUnseen > limit: // 0 is no bound, and nothing is dropped
+		b.fail("The agent went on long after its answer was full (%d bytes)", limit)
+	case m.withheld > maxArtifacts:
+		b.fail("The agent went on long after the task was full (%d bytes besides its answer)", b.r.e.Artifacts.MaxTaskBytes)
+	}
 }
 
 // turn waits for the previous turn of the slot to return, then runs this one.
