@@ -68,6 +68,9 @@ func configFile(t testing.TB, db, yaml string) string {
 	if !strings.Contains(yaml, "agent: ") {
 		yaml += "agent: {driver: demo}\n"
 	}
+	if !strings.Contains(yaml, "artifacts: ") {
+		yaml += fmt.Sprintf("artifacts: {file_base_dir: %q}\n", t.TempDir())
+	}
 	text := fmt.Sprintf(`
 bind: 127.0.0.1:0
 store: {path: %q}
@@ -76,8 +79,7 @@ card:
   description: The demo agent under test.
   version: 1.0.0
   skills: [{id: demo, name: Demo, description: Does as it is told., tags: [demo]}]
-artifacts: {file_base_dir: %q}
-%s`, db, t.TempDir(), yaml)
+%s`, db, yaml)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

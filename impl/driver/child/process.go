@@ -63,6 +63,7 @@ func start(o *Options, args []string, log *slog.Logger) (*process, error) {
 		p.closeFiles()
 		return nil, err
 	}
+	groups.add(p.cmd.Process.Pid, log)
 	p.wg.Go(p.reap)
 	p.wg.Go(p.listen)
 	return p, nil
@@ -72,6 +73,7 @@ func start(o *Options, args []string, log *slog.Logger) (*process, error) {
 func (p *process) reap() {
 	p.err = p.cmd.Wait()
 	signalGroup(p.cmd, kill)
+	groups.remove(p.cmd.Process.Pid)
 	soon := time.Now().Add(lateRead)
 	_ = p.stdout.SetReadDeadline(soon)
 	_ = p.stderr.SetReadDeadline(soon)
