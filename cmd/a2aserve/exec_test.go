@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,17 +31,32 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A command is served without a configuration, as the README says.
+// A command is served without a configuration, as the README says: its lines are run as
+// they stand there, but for the port.
 func TestServeExec(t *testing.T) {
-	s := startServer(t, "--bind", "127.0.0.1:0", "--exec", "tr a-z A-Z")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "```console\n$ a2aserve ")
+	block, _, _ = strings.Cut(block, "```")
+	serve, curl, found := strings.Cut(block, "\n$ ")
+	args, err := split(serve)
+	if err != nil || !found || args[0] != "serve" || !strings.Contains(curl, "localhost:8091") {
+		t.Fatalf("the README has no such lines: %v %q", err, block)
+	}
+	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("A2ASERVE_NO_SKIP") == "" {
+		t.Skip("this test runs curl, which is not installed")
+	}
+	s := startServer(t, append(args[1:], "--bind", "127.0.0.1:0")...)
 	card := s.field(t, "Agent Card")
 	if code, body := call(t, "GET", card, ""); code != 200 || !strings.Contains(body, `"name":"tr"`) || strings.Contains(body, "a-z") {
 		t.Errorf("card: %d %s", code, body)
 	}
-	code, body := call(t, "POST", strings.TrimSuffix(card, "/.well-known/agent-card.json")+"/a2a/v1/message:send",
-		`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hello"}]}}`)
-	if code != 200 || !strings.Contains(body, `"text":"HELLO"`) || !strings.Contains(body, "TASK_STATE_COMPLETED") {
-		t.Errorf("%d %s", code, body)
+	at := strings.TrimPrefix(strings.TrimSuffix(card, "/.well-known/agent-card.json"), "http://")
+	out, err := exec.Command("sh", "-c", strings.ReplaceAll(curl, "localhost:8091", at)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"text":"HELLO"`) || !strings.Contains(string(out), "TASK_STATE_COMPLETED") {
+		t.Errorf("%s: %v %s", curl, err, out)
 	}
 	if code := s.stop(t); code != 0 {
 		t.Errorf("exit code %d, %s", code, s.logs)

@@ -220,6 +220,18 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A command that would write for ever is ended; the beginning of what it wrote stays.
+func TestEndlessAnswer(t *testing.T) {
+	b := bench(t, "tool", Options{}, turn.Options{Artifacts: turn.Artifacts{MaxAnswerBytes: 1 << 16}})
+	task := b.Do("flood")
+	if said := drivertest.Said(task); task.Status.State != a2a.TaskStateFailed || said != "The agent went on long after its answer was full (65536 bytes)" {
+		t.Errorf("%s %q", task.Status.State, said)
+	}
+	if n := len(drivertest.Answered(task)); n < 1<<16 || n > 1<<16+100 {
+		t.Errorf("the answer has %d bytes", n)
+	}
+}
+
 // Contexts run side by side up to the bound; nothing is left open behind them.
 func TestSideBySide(t *testing.T) {
 	b := drivertest.New(t, NewText(Options{Command: "tr", Args: []string{"a-z", "A-Z"}, Logger: slog.New(slog.DiscardHandler)}), turn.Options{})
