@@ -24,6 +24,10 @@ type Options struct {
 	// a cancelled turn; zero means DefaultPatience. The agent takes an answer that comes
 	// even later for one to the new turn.
 	Patience time.Duration
+	// Recalled says that the engine resumes a stored session. It then begins the turn
+	// anew that a crash has cut short; the task of that turn has failed, so the agent's
+	// model is not asked until the first input of a task.
+	Recalled bool
 }
 
 // DefaultPatience lets a provider abort its request; those of Nexus do at once.
@@ -56,6 +60,9 @@ func Connect(b *bus.Bus, h Host, o Options) *Bridge {
 		lane: make(chan struct{}, 1), wake: make(chan struct{}, 1), calm: make(chan struct{}, 1), done: make(chan struct{}),
 		patient: cmp.Or(o.Patience, DefaultPatience),
 	}
+	if o.Recalled {
+		br.session.hold()
+	}
 	br.stop = []func(){
 		bus.On(b, br.input),
 		bus.On(b, func(e event.HITLResponded) { br.tell(e) }),
@@ -75,11 +82,25 @@ func (b *Bridge) Close() {
 	b.wg.Wait()
 }
 
+// Abandon has the agent give up the turn of a task, if it works on one: nobody waits for
+// it any more. It may return before the turn has ended.
+func (b *Bridge) Abandon() {
+	for _, p := range b.session.abandon() {
+		b.host.Emit(p)
+	}
+}
+
 // Hear takes an event of the Nexus bus; call it for each type that there is a payload
-// for. It may wait for room in the turn's queue, and for nothing else.
+// for. It may wait for room in the turn's queue, and for nothing else; a question of a turn
+// that has been stopped is taken back from within.
 func (b *Bridge) Hear(p Payload) {
 	for _, e := range b.session.Hear(p) {
 		_ = b.bus.Emit(e) // panics are logged by the bus
+	}
+	if q, ok := p.(HITLRequested); ok {
+		if back, ok := b.session.Retracts(q); ok {
+			b.host.Emit(back)
+		}
 	}
 	if b.session.Due() {
 		signal(b.wake)
@@ -135,7 +156,7 @@ func (b *Bridge) await() {
 }
 
 func (b *Bridge) tell(e event.Event) {
-	if p := b.session.Tell(e); p != nil {
+	for _, p := range b.session.Tell(e) {
 		b.host.Emit(p)
 	}
 }

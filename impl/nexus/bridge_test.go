@@ -18,7 +18,7 @@ func stage(t *testing.T, e *engine) *drivertest.Bench {
 	t.Helper()
 	b := bus.New(slog.New(slog.DiscardHandler))
 	d := bus.NewDriver(b, bus.Options{SessionID: "session", Gated: true})
-	connect(t, e, b)
+	connect(t, e, b, nexus.Options{})
 	t.Cleanup(d.Close)
 	return drivertest.New(t, d, turn.Options{})
 }
@@ -157,6 +157,30 @@ func TestCancelWhileAsking(t *testing.T) {
 		if n := e.asked.Load() - asked; n != 1 {
 			t.Errorf("the model was asked %d times for one turn", n)
 		}
+	}
+}
+
+// TestCancelBeforeAsking: a question that comes just after the cancellation holds nothing up.
+func TestCancelBeforeAsking(t *testing.T) {
+	e := newEngine(t)
+	e.model = func(_ *engine, said string) nexus.LLMResponse {
+		if said == "ask" {
+			return nexus.LLMResponse{ToolCalls: []nexus.ToolCall{{ID: "1", Name: "ask_user"}}}
+		}
+		return nexus.LLMResponse{Content: "said: " + said}
+	}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	e.on("tool.invoke", 0, func(any) {
+		entered <- struct{}{}
+		<-leave
+	})
+	b := stage(t, e)
+	for range 3 {
+		s := b.Send(drivertest.Text("ask"))
+		<-entered
+		cancelTask(t, b, s)
+		leave <- struct{}{}
+		works(t, b, "next")
 	}
 }
 

@@ -54,6 +54,9 @@ func (s *Session) ours(turnID string) bool { return s.turn != "" && turnID == s.
 // turnStart binds the first turn after the input. Others are somebody else's, or what an
 // agent starts by itself on being mended. s.mu is held.
 func (s *Session) turnStart(p TurnStart) []event.Event {
+	if s.cancel.held && s.task == "" {
+		s.cancel.turn, s.cancel.ours = p.TurnID, false // ended before the next input
+	}
 	if s.task == "" || s.turn != "" || p.TurnID == "" {
 		return nil
 	}
@@ -144,7 +147,7 @@ func (s *Session) fallback(p Fallback) []event.Event {
 // hitlRequested: gates ask without naming a turn, and subagents name their own. Both
 // hold up the turn, so that its task is the one that waits. s.mu is held.
 func (s *Session) hitlRequested(p HITLRequested) []event.Event {
-	if s.turn == "" || p.ID == "" || p.TurnID != "" && p.TurnID != s.turn && !s.children[p.TurnID] {
+	if s.turn == "" || s.cancel.stopping || p.ID == "" || p.TurnID != "" && p.TurnID != s.turn && !s.children[p.TurnID] {
 		return nil
 	}
 	e := event.HITLRequested{TurnID: s.turn, RequestID: p.ID, Prompt: p.Prompt, Mode: p.Mode, DefaultChoiceID: p.DefaultChoiceID}

@@ -1,6 +1,7 @@
 package nexus_test
 
 import (
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary stand in for a bridge.
+func TestMain(m *testing.M) {
+	if root := os.Getenv(rootVariable); root != "" {
+		bridgeMain(root)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// owner is who ends what a double has begun: a test, or a process.
+type owner interface{ Cleanup(func()) }
 
 // engine is a double of a Nexus engine: its synchronous bus with priorities, and the
 // plugins that matter here, each with the state that the real one keeps to itself.
@@ -90,7 +101,7 @@ var meta = map[string]any{"_source": "nexus.agent.react"}
 
 // newEngine is an engine with an agent like nexus.agent.react, and the plugins for
 // cancellation and questions. The model answers "said: " and the input.
-func newEngine(t *testing.T) *engine {
+func newEngine(t owner) *engine {
 	e := &engine{handlers: map[string][]handler{}, waiting: map[string]chan nexus.HITLResponded{}}
 	e.model = func(_ *engine, said string) nexus.LLMResponse { return nexus.LLMResponse{Content: "said: " + said} }
 	e.tool = func(_ *engine, c nexus.ToolInvoke) nexus.ToolResult {
@@ -257,8 +268,8 @@ func (e *engine) count(name string) int {
 }
 
 // connect does what the plugin does: it subscribes a bridge to the engine's bus.
-func connect(t *testing.T, e *engine, b *bus.Bus) *nexus.Bridge {
-	br := nexus.Connect(b, e, nexus.Options{})
+func connect(t owner, e *engine, b *bus.Bus, o nexus.Options) *nexus.Bridge {
+	br := nexus.Connect(b, e, o)
 	t.Cleanup(br.Close)
 	for _, name := range []string{
 		"io.input", "agent.turn.end", "llm.request", "llm.response", "io.output", "core.error", "provider.fallback",

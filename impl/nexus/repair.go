@@ -19,6 +19,7 @@ type cancellation struct {
 	ours      bool   // it was the turn of a task
 	repairing bool   // from Repair to Repaired
 	calls     int    // requests of the agent that its model has not answered
+	held      bool   // no task has had input yet: what starts is a turn that a crash cut short
 }
 
 // returned notes that the model has answered, or failed.
@@ -47,10 +48,50 @@ func (s *Session) overheard(p Payload) {
 		}
 		s.cancel.turn, s.cancel.stopping = "", false
 	case Input:
-		if s.task == "" { // otherwise it is Begin's
+		if s.task == "" && !s.cancel.held { // otherwise it is Begin's
 			s.cancel.stopping = false
 		}
 	}
+}
+
+// hold has requests vetoed until the first input of a task.
+func (s *Session) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel.held, s.cancel.stopping = true, true
+}
+
+// abandon returns what ends the turn of a task.
+func (s *Session) abandon() []Payload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == "" {
+		return nil
+	}
+	return s.cancelTurn("nobody waits for the answer")
+}
+
+// cancelTurn returns what lets the agent out of its questions, also of those that came too
+// late for the server to know, and then stops it. s.mu is held.
+func (s *Session) cancelTurn(reason string) []Payload {
+	s.cancel.stopping = true
+	var out []Payload
+	for id := range s.asks {
+		out = append(out, HITLCancel{RequestID: id, Reason: reason})
+	}
+	clear(s.asks)
+	return append(out, CancelRequest{TurnID: s.turn, Source: "a2a"})
+}
+
+// Retracts says whether a question that was heard is to be taken back at once: its turn was
+// stopped in the moment before, so that nobody answers, and the agent would wait.
+func (s *Session) Retracts(p HITLRequested) (HITLCancel, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.cancel.stopping || p.ID == "" {
+		return HITLCancel{}, false
+	}
+	return HITLCancel{RequestID: p.ID, Reason: "The turn has been cancelled"}, true
 }
 
 // Vetoes says whether a request to a model is to be vetoed, and why. Ask it in the very

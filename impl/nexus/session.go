@@ -44,7 +44,7 @@ func (s *Session) Begin(in event.Input) Input {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
-	s.task, s.cancel.stopping, s.cancel.calls = in.TaskID, false, 0
+	s.task, s.cancel.stopping, s.cancel.held, s.cancel.calls = in.TaskID, false, false, 0
 	return input(in)
 }
 
@@ -61,9 +61,10 @@ func (s *Session) forget() {
 	s.children, s.asks = map[string]bool{}, map[string]bool{}
 }
 
-// Tell turns what the server tells the agent into what Nexus is told; nil means nothing:
-// the question has been answered already, or the turn is not under way any more.
-func (s *Session) Tell(e event.Event) Payload {
+// Tell turns what the server tells the agent into what Nexus is told, in this order; nil
+// means nothing: the question has been answered already, or the turn is not under way any
+// more.
+func (s *Session) Tell(e event.Event) []Payload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e := e.(type) {
@@ -71,7 +72,7 @@ func (s *Session) Tell(e event.Event) Payload {
 		if !s.answered(e.RequestID) {
 			return nil
 		}
-		return HITLResponded{RequestID: e.RequestID, ChoiceID: e.ChoiceID, FreeText: e.FreeText, Cancelled: e.Cancelled, CancelReason: e.CancelReason}
+		return []Payload{HITLResponded{RequestID: e.RequestID, ChoiceID: e.ChoiceID, FreeText: e.FreeText, Cancelled: e.Cancelled, CancelReason: e.CancelReason}}
 	case event.HITLCancel:
 		if !s.answered(e.RequestID) {
 			return nil
@@ -79,14 +80,13 @@ func (s *Session) Tell(e event.Event) Payload {
 		// The server takes a question back only to stop the turn. An agent that is
 		// let out of its wait must not ask its model once more before it hears that.
 		s.cancel.stopping = true
-		return HITLCancel{RequestID: e.RequestID, Reason: e.Reason}
+		return []Payload{HITLCancel{RequestID: e.RequestID, Reason: e.Reason}}
 	case event.CancelRequest:
 		// Nexus would stop whatever turn is active, also somebody else's.
 		if e.TaskID != s.task || s.turn == "" {
 			return nil
 		}
-		s.cancel.stopping = true
-		return CancelRequest{TurnID: s.turn, Source: "a2a"}
+		return s.cancelTurn("The turn has been cancelled")
 	}
 	return nil
 }

@@ -119,8 +119,8 @@ func (st step) play(t *testing.T, s *nexus.Session) {
 			t.Fatal(err)
 		}
 		var got, want string
-		if p := s.Tell(event.Types[i].Value(e)); p != nil {
-			got = canonical(t, typed{p.EventName(), jsontext.Value(canonical(t, p))})
+		for _, p := range s.Tell(event.Types[i].Value(e)) {
+			got += canonical(t, typed{p.EventName(), jsontext.Value(canonical(t, p))})
 		}
 		if st.Told != nil {
 			want = canonical(t, st.Told)
