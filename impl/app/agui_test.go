@@ -3,14 +3,18 @@ package app_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"a2aserve/impl/app"
 	"a2aserve/impl/config"
 	"a2aserve/impl/turn"
+
+	"github.com/coder/websocket"
 )
 
 // agui is an AG-UI agent that asks before it answers.
@@ -89,5 +93,70 @@ func TestAGUI(t *testing.T) {
 				t.Error(body)
 			}
 		})
+	}
+}
+
+// The whole way of a cancellation over a control link, which a check of the same
+// configuration leaves alone.
+func TestAGUIControl(t *testing.T) {
+	t.Setenv("AGUI_APP_SECRET", "s3cret")
+	begun, stopped := make(chan struct{}), make(chan struct{})
+	said := make(chan string, 16)
+	nexus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		text := after(string(body), `"content":"`)
+		said <- text
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"type\":\"RUN_STARTED\"}\n\ndata: {\"type\":\"STEP_STARTED\"}\n\n")
+		if text == "work" {
+			_ = http.NewResponseController(w).Flush()
+			close(begun)
+			select {
+			case <-stopped:
+			case <-r.Context().Done():
+				t.Error("the connection was closed")
+			}
+		}
+		fmt.Fprint(w, "data: {\"type\":\"RUN_FINISHED\"}\n\n")
+	}))
+	defer nexus.Close()
+	text := strings.Replace(agent, "{driver: demo}", "{driver: agui, agui: {url: '"+nexus.URL+"', control: {bind: '127.0.0.1:0', secret_env: AGUI_APP_SECRET}}}", 1)
+	cfg, err := config.Parse("test.yaml", []byte(text+"store: {path: '"+t.TempDir()+"/x.db'}\nbind: 127.0.0.1:0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Check(cfg, app.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Error(err)
+	}
+	log := newLogged()
+	a, _ := start(t, cfg, app.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	_, addr, _ := strings.Cut(log.waitFor(t, "waiting for the agent's control link"), "address=")
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+strings.TrimSpace(addr)+"/control", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if err := conn.Write(t.Context(), websocket.MessageText, []byte(`{"version":1,"lease_id":"a2aserve","signal":"register","secret":"s3cret"}`)); err != nil {
+		t.Fatal(err)
+	}
+	log.waitFor(t, "control link is open")
+	send := func(verb, body string) string {
+		_, got := do(t, "POST", a.URL()+"/a2a/v1/"+verb, body, "A2A-Version", "1.0")
+		return got
+	}
+	task := after(send("message:send", `{"message":{"messageId":"m","role":"ROLE_USER","contextId":"c","parts":[{"text":"work"}]},"configuration":{"returnImmediately":true}}`), `"id":"`)
+	<-begun
+	if got := send("tasks/"+task+":cancel", "{}"); !strings.Contains(got, "TASK_STATE_CANCELED") {
+		t.Error(got)
+	}
+	if _, frame, err := conn.Read(t.Context()); err != nil || !strings.Contains(string(frame), `"signal":"io"`) || !strings.Contains(string(frame), `"type":"cancel"`) {
+		t.Errorf("%v %s", err, frame)
+	}
+	close(stopped)
+	if got := send("message:send", `{"message":{"messageId":"m2","role":"ROLE_USER","contextId":"c","parts":[{"text":"next"}]}}`); !strings.Contains(got, "TASK_STATE_COMPLETED") {
+		t.Error(got)
+	}
+	if got := []string{<-said, <-said, <-said}; !slices.Equal(got, []string{"work", "/resume", "next"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -46,7 +46,8 @@ type App struct {
 	store    *store.Store
 	engine   *turn.Engine
 	driver   turn.Driver
-	undrive  func() // ends the driver
+	drive    func(context.Context) error // opens what the driver listens on
+	undrive  func()                      // ends the driver
 	listener net.Listener
 	server   *http.Server
 	light    *light.Light
@@ -92,6 +93,9 @@ func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error)
 	// Orphans are settled before the listener opens, so that no client ever sees a task
 	// that will never move (decision 26).
 	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.drive(ctx); err != nil {
 		return nil, err
 	}
 	a.engine = turn.New(a.engineOptions())

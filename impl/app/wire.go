@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -144,7 +145,10 @@ func (a *App) useDriver(d turn.Driver) {
 	if d == nil {
 		d = a.configuredDriver()
 	}
-	a.driver, a.undrive = d, func() {}
+	a.driver, a.undrive, a.drive = d, func() {}, func(context.Context) error { return nil }
+	if l, ok := d.(interface{ Listen(context.Context) error }); ok {
+		a.drive = l.Listen
+	}
 	if c, ok := d.(interface{ Close() }); ok {
 		a.undrive = c.Close
 	}

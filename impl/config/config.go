@@ -23,9 +23,10 @@ import (
 // so that a Config may be printed.
 type Config struct {
 	gen.Config
-	Validators []Validator // of bearer_token or auth, in order
-	AGUIToken  Secret      // of agent.agui.token_env; empty: none
-	Files      []string    // what was read, or is going to be: the file itself and those that it names
+	Validators  []Validator // of bearer_token or auth, in order
+	AGUIToken   Secret      // of agent.agui.token_env; empty: none
+	AGUIControl Secret      // of agent.agui.control.secret_env; empty: there is no link
+	Files       []string    // what was read, or is going to be: the file itself and those that it names
 }
 
 // Secret is a credential that does not print itself.
@@ -110,7 +111,7 @@ func (d *document) finish() (*Config, error) {
 	d.validate()
 	d.checkRules()
 	validators := d.credentials()
-	aguiToken := d.agui()
+	aguiToken, aguiControl := d.agui()
 	if len(d.problems) > 0 {
 		return nil, d.errors()
 	}
@@ -118,7 +119,7 @@ func (d *document) finish() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
-	c := &Config{Files: d.files(), AGUIToken: aguiToken}
+	c := &Config{Files: d.files(), AGUIToken: aguiToken, AGUIControl: aguiControl}
 	if err := json.Unmarshal(b, &c.Config); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}

@@ -22,7 +22,11 @@ type Options struct {
 	PerContext   bool          // each caller's context is a thread; otherwise the agent has one conversation
 	StartTimeout time.Duration // from a request to its first event; 0: 30 s
 	MaxEvent     int           // bytes of one event; 0: 1 MiB
-	Logger       *slog.Logger  // nil: slog.Default()
+	Control      *Control      // nil: turns are stopped by closing the connection
+	// CancelTimeout is how long a run may take to end once its turn is to stop, and each
+	// run that leaves the agent in order after it; 0: 10 s.
+	CancelTimeout time.Duration
+	Logger        *slog.Logger // nil: slog.Default()
 }
 
 // Driver is a client of one AG-UI agent. Close it in the end.
@@ -30,6 +34,7 @@ type Driver struct {
 	o       Options
 	client  *http.Client
 	session string // of an agent with one conversation: its thread too
+	link    *link  // set by Listen, before the first turn; nil: there is none
 }
 
 // New returns a driver. Nothing is asked of the agent before the first turn.
@@ -39,6 +44,9 @@ func New(o Options) *Driver {
 	}
 	if o.MaxEvent <= 0 {
 		o.MaxEvent = 1 << 20
+	}
+	if o.CancelTimeout <= 0 {
+		o.CancelTimeout = 10 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -51,8 +59,11 @@ func New(o Options) *Driver {
 	return d
 }
 
-// Close gives up idle connections. Turns must have returned.
-func (d *Driver) Close() { d.client.CloseIdleConnections() }
+// Close ends the control link and gives up idle connections. Turns must have returned.
+func (d *Driver) Close() {
+	d.link.close()
+	d.client.CloseIdleConnections()
+}
 
 // Agent says that only text goes in: AG-UI's messages carry nothing else for sure.
 func (d *Driver) Agent() turn.Agent {

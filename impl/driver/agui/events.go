@@ -1,9 +1,12 @@
 package agui
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"a2aserve/gen/a2a"
@@ -12,7 +15,6 @@ import (
 	"a2aserve/impl/turn"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxHeld bounds, in bytes, what is kept of a run between its events: texts, names and
@@ -24,22 +26,51 @@ const maxStep = 4 << 10
 
 // run translates the events of a turn's runs. One goroutine uses it.
 type run struct {
-	d            *Driver
-	line         *turn.Line
-	log          *slog.Logger
-	task, turnID string
-	warned       map[string]bool // what has been logged once
-	step         int64           // reasoning steps so far
+	d             *Driver
+	line          *turn.Line
+	log           *slog.Logger
+	task, turnID  string
+	thread, trace string
+	runs          int             // so far
+	warned        map[string]bool // what has been logged once
+	step          int64           // reasoning steps so far
+	begun         bool            // the engine knows that the turn has begun
+	deaf          bool            // the task is over: only the run's end counts
+	said          bool            // something was emitted
+	cancelled     atomic.Bool     // the agent was asked to stop over the control link
 
 	// What follows is of one run.
+	resumed   bool
 	over      bool
+	ended     atomic.Bool   // over, for haltWith
+	going     chan struct{} // closed once the agent has begun with the turn
+	isGoing   bool
+	agentTurn string // what the agent calls the turn, set before going is closed
+
 	open      []string // questions that the run has ended with
-	held      int      // bytes of what follows
+	asked     map[string]question
+	held      int // bytes of what follows
 	messages  map[string]*message
-	chunk     string // the message that the last TEXT_MESSAGE_CHUNK belongs to
 	calls     map[string]*call
 	reasoning strings.Builder
+	piece     piece
 }
+
+// piece is what the last event of a kind …_CHUNK belongs to. An event of another kind
+// completes it.
+type piece struct {
+	kind pieceKind
+	id   string
+}
+
+type pieceKind uint8
+
+const (
+	noPiece pieceKind = iota
+	ofMessage
+	ofCall
+	ofReasoning
+)
 
 type message struct {
 	ours bool // the assistant's
@@ -53,8 +84,10 @@ type call struct {
 }
 
 // begin forgets the run before.
-func (t *run) begin() {
-	t.over, t.open, t.held, t.chunk = false, nil, 0, ""
+func (t *run) begin(resumed bool) {
+	t.resumed, t.over, t.open, t.held, t.piece = resumed, false, nil, 0, piece{}
+	t.going, t.isGoing, t.agentTurn = make(chan struct{}), false, ""
+	t.ended.Store(false)
 	t.messages, t.calls = map[string]*message{}, map[string]*call{}
 	t.reasoning.Reset()
 }
@@ -79,8 +112,60 @@ func (t *run) hold(n int) error {
 	return nil
 }
 
+// hear gives one event its effect; nil is one of an unknown type.
+func (t *run) hear(e wire.Event) error {
+	switch e.(type) {
+	case wire.RunFinished, wire.RunError:
+		t.over = true
+		t.ended.Store(true) // before the engine hears: the end that it makes stops no other turn
+	default:
+		t.noteGoing(e)
+		if t.deaf {
+			return nil
+		}
+	}
+	t.said = false
+	var err error
+	if !t.over {
+		err = t.settlePiece(e)
+	}
+	if err == nil {
+		err = t.take(e)
+	}
+	// What changes nothing is a sign of life all the same. A turn's further start says
+	// just that.
+	if err == nil && !t.said && t.begun && !t.over {
+		err = t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
+	}
+	if errors.Is(err, errOver) && !t.over {
+		t.deaf = true // the run still has to end
+		return nil
+	}
+	return err
+}
+
+// noteGoing finds out when the agent is at the turn. A busy agent begins a run too, only
+// to fail it at once; the first event after that is the turn's. A run that goes on with a
+// turn has it from the start.
+func (t *run) noteGoing(e wire.Event) {
+	if t.isGoing {
+		return
+	}
+	switch e := e.(type) {
+	case wire.RunStarted:
+		if !t.resumed {
+			return
+		}
+	case wire.StepStarted:
+		t.agentTurn = e.StepName
+	}
+	t.isGoing = true
+	close(t.going)
+}
+
 // emit tells the engine.
 func (t *run) emit(e event.Event) error {
+	t.said = true
 	if !t.line.Emit(e) {
 		return errOver
 	}
@@ -91,6 +176,7 @@ func (t *run) emit(e event.Event) error {
 func (t *run) take(e wire.Event) error {
 	switch e := e.(type) {
 	case wire.RunStarted:
+		t.begun = true
 		return t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
 	case wire.TextMessageStart:
 		return t.start(e.MessageID, e.Role)
@@ -102,24 +188,30 @@ func (t *run) take(e wire.Event) error {
 		return t.sayChunk(e)
 	case wire.ToolCallStart, wire.ToolCallArgs, wire.ToolCallEnd, wire.ToolCallResult:
 		return t.tool(e)
+	case wire.ToolCallChunk:
+		return t.toolChunk(e)
 	case wire.ReasoningMessageContent:
-		t.reasoning.WriteString(e.Delta)
-		if t.reasoning.Len() < maxStep {
-			return nil
-		}
-		return t.think()
-	case wire.ReasoningMessageEnd, wire.ReasoningEnd:
+		return t.muse(e.Delta)
+	case wire.ReasoningMessageChunk:
+		t.piece = piece{ofReasoning, cmp.Or(e.MessageID, t.piece.id)}
+		return t.muse(e.Delta)
+	case wire.ThinkingTextMessageContent:
+		return t.muse(e.Delta)
+	case wire.ReasoningMessageEnd, wire.ReasoningEnd, wire.ThinkingTextMessageEnd, wire.ThinkingEnd:
 		return t.think()
 	case wire.Custom:
 		return t.custom(e)
 	case wire.RunError:
-		t.over = true
-		t.log.Error("the agent reports an error", "message", e.Message)
+		level := slog.LevelError
+		if t.deaf { // such as the refusal of a /resume that nothing is left for
+			level = slog.LevelDebug
+		}
+		t.log.Log(context.Background(), level, "the agent reports an error", "message", t.safe(e.Message), "code", t.safe(e.Code))
 		return t.emit(event.CoreError{TurnID: t.turnID, Message: t.safe(e.Message), Source: "agui", Fatal: true})
 	case wire.RunFinished:
 		return t.finished(e)
 	}
-	return nil // steps and states
+	return nil // steps, states and what is not known
 }
 
 // start opens a message. What system, tool or user say is no answer.
@@ -161,20 +253,13 @@ func (t *run) end(id string) error {
 	return t.emit(event.Output{TurnID: t.turnID, Role: "assistant", Content: m.text.String()})
 }
 
-func (t *run) sayChunk(e wire.TextMessageChunk) error {
-	if e.MessageID == "" {
-		e.MessageID = t.chunk
+// muse gathers reasoning.
+func (t *run) muse(delta string) error {
+	t.reasoning.WriteString(delta)
+	if t.reasoning.Len() < maxStep {
+		return nil
 	}
-	if e.MessageID != t.chunk {
-		if err := t.end(t.chunk); err != nil {
-			return err
-		}
-		t.chunk = e.MessageID
-	}
-	if err := t.start(e.MessageID, e.Role); err != nil {
-		return err
-	}
-	return t.say(e.MessageID, e.Delta)
+	return t.think()
 }
 
 // think publishes the reasoning that has gathered.
@@ -186,54 +271,6 @@ func (t *run) think() error {
 	}
 	t.step++
 	return t.emit(event.ThinkingStep{TurnID: t.turnID, Step: t.step, Content: said, Source: "agui"})
-}
-
-// tool follows a call from its name to its result.
-func (t *run) tool(e wire.Event) error {
-	switch e := e.(type) {
-	case wire.ToolCallStart:
-		if t.calls[e.ToolCallID] == nil {
-			t.calls[e.ToolCallID] = &call{name: e.ToolCallName}
-			return t.hold(len(e.ToolCallID) + len(e.ToolCallName))
-		}
-	case wire.ToolCallArgs:
-		if c := t.calls[e.ToolCallID]; c != nil && !c.invoked {
-			c.args.WriteString(e.Delta)
-			return t.hold(len(e.Delta))
-		}
-	case wire.ToolCallEnd:
-		return t.invoke(e.ToolCallID)
-	case wire.ToolCallResult:
-		if err := t.invoke(e.ToolCallID); err != nil {
-			return err
-		}
-		name := "tool" // of a call that was never announced
-		if c := t.calls[e.ToolCallID]; c != nil {
-			name = c.name
-			delete(t.calls, e.ToolCallID)
-			t.held -= len(e.ToolCallID) + len(c.name)
-		}
-		return t.emit(event.ToolResult{TurnID: t.turnID, CallID: e.ToolCallID, Name: name, Output: e.Content})
-	}
-	return nil
-}
-
-// invoke publishes a call once its arguments are complete.
-func (t *run) invoke(id string) error {
-	c := t.calls[id]
-	if c == nil || c.invoked {
-		return nil
-	}
-	c.invoked = true
-	args := a2a.Value(c.args.String())
-	t.held -= c.args.Len()
-	c.args.Reset()
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = nil
-	} else if !jsontext.Value(args).IsValid() { // shown as it came
-		args, _ = json.Marshal(string(args), jsontext.AllowInvalidUTF8(true))
-	}
-	return t.emit(event.ToolInvoke{TurnID: t.turnID, CallID: id, Name: c.name, Arguments: args})
 }
 
 // custom reads the events of subagents; all others are the agent's own business.

@@ -10,12 +10,51 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxQuestions bounds the questions of one interrupt.
-const maxQuestions = 32
+// maxQuestions bounds the questions of one interrupt, maxUsage the models of one run.
+const (
+	maxQuestions = 32
+	maxUsage     = 32
+)
 
 // finished ends the turn, or parks it where the run has ended with questions.
 func (t *run) finished(e wire.RunFinished) error {
-	t.over = true
+	how := outcome(e.Outcome)
+	var asked []question
+	if how.Type == "interrupt" {
+		var err error
+		if asked, err = questions(how, e.Result); err != nil {
+			return a2a.InvalidAgentResponseError.Errorf("The agent asked a question that cannot be read").Because(err)
+		}
+	}
+	// First of all: a turn that has been stopped meanwhile has to decline them.
+	t.asked = map[string]question{}
+	for _, q := range asked {
+		t.open = append(t.open, q.RequestID)
+		t.asked[q.RequestID] = q
+	}
+	if err := t.complete(e.Usage); err != nil {
+		return err
+	}
+	switch {
+	case how.Type == "cancelled": // at the agent, by somebody else
+		return t.emit(event.CancelComplete{TurnID: t.turnID})
+	case len(asked) == 0:
+		return t.emit(event.TurnEnd{TurnID: t.turnID})
+	}
+	for _, q := range asked {
+		q.TurnID = t.turnID
+		if err := t.emit(q.HITLRequested); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete publishes what a run has left open, and what it cost.
+func (t *run) complete(usage []wire.TokenUsage) error {
+	if err := t.settlePiece(wire.RunFinished{}); err != nil {
+		return err
+	}
 	if err := t.think(); err != nil {
 		return err
 	}
@@ -24,69 +63,56 @@ func (t *run) finished(e wire.RunFinished) error {
 			return err
 		}
 	}
-	if !interrupted(e.Outcome) {
-		return t.emit(event.TurnEnd{TurnID: t.turnID})
-	}
-	asked, err := questions(e.Result)
-	if err != nil {
-		return a2a.InvalidAgentResponseError.Errorf("The agent asked a question that cannot be read").Because(err)
-	}
-	for _, q := range asked {
-		if err := t.emit(t.question(q)); err != nil {
+	for _, u := range usage[:min(len(usage), maxUsage)] {
+		if err := t.emit(event.LLMResponse{TurnID: t.turnID, Model: u.Model, Usage: &event.Usage{
+			InputTokens: u.InputTokens, OutputTokens: u.OutputTokens,
+			ReasoningTokens: u.ReasoningTokens, CachedInputTokens: u.CachedInputTokens,
+		}}); err != nil {
 			return err
 		}
-		t.open = append(t.open, q.InterruptID)
 	}
 	return nil
 }
 
-// interrupted reads an outcome, which some agents write as an object with a type.
-func interrupted(outcome a2a.Value) bool {
-	var name string
-	if json.Unmarshal(outcome, &name) == nil {
-		return name == "interrupt"
+// outcome reads how a run has ended, which Nexus writes as the type alone.
+func outcome(v a2a.Value) (how wire.Outcome) {
+	if json.Unmarshal(v, &how.Type) != nil {
+		how = wire.Outcome{}
+		if json.Unmarshal(v, &how) != nil {
+			return wire.Outcome{Type: how.Type}
+		}
 	}
-	var object struct {
-		Type string `json:"type"`
-	}
-	return json.Unmarshal(outcome, &object) == nil && object.Type == "interrupt"
+	return how
 }
 
-// questions are one, or a list of them; each is named once.
-func questions(result a2a.Value) ([]wire.Interrupt, error) {
-	one := make([]wire.Interrupt, 1)
-	err := json.Unmarshal(result, &one[0])
-	if err != nil {
-		one = nil
-		err = json.Unmarshal(result, &one)
+// questions are those of the outcome or, as Nexus has it, the result: one, or a list. Each
+// is named once.
+func questions(how wire.Outcome, result a2a.Value) (out []question, err error) {
+	for _, i := range how.Interrupts {
+		out = append(out, standard(i))
+	}
+	if len(out) == 0 {
+		own := make([]wire.Interrupt, 1)
+		if json.Unmarshal(result, &own[0]) != nil {
+			own = nil
+			err = json.Unmarshal(result, &own)
+		}
+		for _, i := range own {
+			out = append(out, nexus(i))
+		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case len(one) == 0 || len(one) > maxQuestions:
-		return nil, fmt.Errorf("%d questions", len(one))
+	case len(out) == 0 || len(out) > maxQuestions:
+		return nil, fmt.Errorf("%d questions", len(out))
 	}
 	seen := map[string]bool{}
-	for _, q := range one {
-		if q.InterruptID == "" || seen[q.InterruptID] {
-			return nil, fmt.Errorf("a question's id is missing, or there twice: %.100q", q.InterruptID)
+	for _, q := range out {
+		if q.RequestID == "" || seen[q.RequestID] {
+			return nil, fmt.Errorf("a question's id is missing, or there twice: %.100q", q.RequestID)
 		}
-		seen[q.InterruptID] = true
+		seen[q.RequestID] = true
 	}
-	return one, nil
-}
-
-// question is a question in the server's words. A mode that it does not have becomes the
-// nearest: any answer is taken.
-func (t *run) question(q wire.Interrupt) event.HITLRequested {
-	out := event.HITLRequested{TurnID: t.turnID, RequestID: q.InterruptID, Prompt: q.Prompt, Mode: q.Mode, DefaultChoiceID: q.DefaultChoiceID}
-	for _, c := range q.Choices {
-		out.Choices = append(out.Choices, event.Choice{ID: c.ID, Label: c.Label})
-	}
-	if len(out.Choices) == 0 {
-		out.Mode = "free_text"
-	} else if out.Mode != "choices" && out.Mode != "free_text" {
-		out.Mode = "both"
-	}
-	return out
+	return out, nil
 }

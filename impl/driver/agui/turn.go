@@ -19,45 +19,58 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// errOver ends a turn whose task has ended: there is nobody to tell.
+// errOver ends what is told of a turn whose task has ended: there is nobody to tell.
 var errOver = errors.New("the task has ended")
 
-// Turn plays one turn: a run, and another after each question. AG-UI has no way to cancel,
-// so a turn that is to stop closes the connection, which is all that an agent hears.
+// Turn plays one turn: a run, and another after each question. A turn that is to stop asks
+// the agent over the control link. Without one it closes the connection, which is all that
+// an agent then hears.
 func (d *Driver) Turn(ctx context.Context, in turn.Input, line *turn.Line) error {
-	ctx, cancel := context.WithCancel(ctx)
+	listening, quit := context.WithCancel(ctx)
+	stop, halt := context.WithCancel(context.WithoutCancel(ctx))
 	told := make(chan event.HITLResponded)
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
-		defer cancel()
-		listen(ctx, line, told)
+		defer halt()
+		listen(listening, line, told)
 	}()
-	defer func() { cancel(); <-heard }()
+	defer func() { quit(); <-heard }()
 
-	t := &run{d: d, line: line, task: in.TaskID, turnID: in.TaskID, log: d.o.Logger.With("task", in.TaskID)}
-	body := &wire.RunAgentInput{ThreadID: d.thread(in), State: empty, ForwardedProps: empty}
+	t := &run{d: d, line: line, task: in.TaskID, turnID: in.TaskID, thread: d.thread(in), trace: in.TraceParent, log: d.o.Logger.With("task", in.TaskID)}
+	body := t.input()
 	body.Messages = []wire.Message{{ID: in.Message.MessageID, Role: "user", Content: text(in.Message)}}
-	for n := 1; ; n++ {
-		body.RunID = in.TaskID
-		if n > 1 {
-			body.RunID = fmt.Sprintf("%s-%d", in.TaskID, n)
-		}
-		open, err := t.play(ctx, body, in.TraceParent)
+	for {
+		open, err := t.play(ctx, stop, body)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, errOver):
+		case ctx.Err() != nil:
+			return nil
+		case stop.Err() != nil || errors.Is(err, errOver):
+			t.settle(ctx, open)
 			return nil
 		case err != nil || len(open) == 0:
 			return err
 		}
-		if body.Resume = answers(ctx, open, told); body.Resume == nil {
+		resume := t.answers(stop, open, told)
+		if resume == nil {
+			t.settle(ctx, open)
 			return nil
 		}
-		body.Messages = nil
+		body = t.input()
+		body.Resume = resume
 	}
 }
 
 var empty = a2a.Value(`{}`)
+
+// input is the request for the turn's next run.
+func (t *run) input() *wire.RunAgentInput {
+	id := t.task
+	if t.runs++; t.runs > 1 {
+		id = fmt.Sprintf("%s-%d", t.task, t.runs)
+	}
+	return &wire.RunAgentInput{ThreadID: t.thread, RunID: id, State: empty, ForwardedProps: empty}
+}
 
 // listen passes answers on, and returns when the turn is to stop.
 func listen(ctx context.Context, line *turn.Line, told chan<- event.HITLResponded) {
@@ -88,11 +101,11 @@ func text(m a2a.Message) string {
 
 // answers waits until every question has been answered. It returns nil if the turn is to
 // stop first.
-func answers(ctx context.Context, open []string, told <-chan event.HITLResponded) []wire.Resume {
+func (t *run) answers(stop context.Context, open []string, told <-chan event.HITLResponded) []wire.Resume {
 	out := make([]wire.Resume, 0, len(open))
 	for len(out) < len(open) {
 		select {
-		case <-ctx.Done():
+		case <-stop.Done():
 			return nil
 		case e := <-told:
 			if !slices.Contains(open, e.RequestID) {
@@ -100,8 +113,7 @@ func answers(ctx context.Context, open []string, told <-chan event.HITLResponded
 			}
 			r := wire.Resume{InterruptID: e.RequestID, Status: "cancelled"}
 			if !e.Cancelled {
-				r.Status = "resolved"
-				r.Payload, _ = json.Marshal(wire.Answer{ChoiceID: e.ChoiceID, FreeText: e.FreeText}) // strings only
+				r.Status, r.Payload = "resolved", t.asked[e.RequestID].payload(e)
 			}
 			out = append(out, r)
 		}
@@ -110,18 +122,20 @@ func answers(ctx context.Context, open []string, told <-chan event.HITLResponded
 }
 
 // play posts a run and reads it to its end. It returns the questions that the run has
-// ended with; without any, and without an error, the turn is over.
-func (t *run) play(ctx context.Context, body *wire.RunAgentInput, traceparent string) ([]string, error) {
+// ended with; without any, and without an error, the turn is over. Once stop ends nobody
+// hears what the agent says.
+func (t *run) play(ctx, stop context.Context, body *wire.RunAgentInput) ([]string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	slow := time.AfterFunc(t.d.o.StartTimeout, func() { cancel(errSlow) })
 	defer slow.Stop()
-	stream, err := t.d.post(ctx, body, traceparent)
+	t.begin(len(body.Resume) > 0)
+	halted := t.haltWith(ctx, stop, cancel)
+	defer func() { cancel(nil); <-halted }()
+	stream, err := t.d.post(ctx, body, t.trace)
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close()
-	t.begin()
 	in := sse.NewReader(stream, t.d.o.MaxEvent)
 	for {
 		record, err := in.Next()
@@ -140,14 +154,22 @@ func (t *run) play(ctx context.Context, body *wire.RunAgentInput, traceparent st
 		if err != nil {
 			return nil, err
 		}
-		if e == nil {
-			continue
+		if err = t.hear(e); t.over {
+			defer time.AfterFunc(closeTimeout, func() { cancel(errStopped) }).Stop()
+			_, _ = io.Copy(io.Discard, io.LimitReader(stream, maxRest))
 		}
-		if err := t.take(e); err != nil || t.over {
+		if err != nil || t.over {
 			return t.open, err
 		}
 	}
 }
+
+// A run's end is said before the agent is free for another; it is once the stream has
+// ended too. That is waited for so long, and over so many bytes.
+const (
+	closeTimeout = time.Second
+	maxRest      = 64 << 10
+)
 
 // decode reads one event; nil is one that this client does not know.
 func (t *run) decode(data []byte) (wire.Event, error) {
