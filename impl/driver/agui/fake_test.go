@@ -6,11 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	wire "a2aserve/gen/agui"
 	"a2aserve/impl/driver/agui"
@@ -30,11 +27,12 @@ type agent struct {
 	inputs []wire.RunAgentInput
 	heads  []http.Header
 	parked map[string]string // interrupts by id: their thread
+	heard  map[string]int    // messages by thread
 }
 
 // newAgent serves, with play in place of the commands if it is not nil.
 func newAgent(t *testing.T, play func(*stream)) *agent {
-	a := &agent{parked: map[string]string{}}
+	a := &agent{parked: map[string]string{}, heard: map[string]int{}}
 	if play == nil {
 		play = a.play
 	}
@@ -77,6 +75,16 @@ type stream struct {
 	r    *http.Request
 	in   wire.RunAgentInput
 	said int
+	out  func(text string) // not nil: where it goes, in place of w
+	gone <-chan struct{}   // closed when there is no sense in going on; nil: when r's client has left
+}
+
+// left is closed when nobody listens any more.
+func (s *stream) left() <-chan struct{} {
+	if s.gone != nil {
+		return s.gone
+	}
+	return s.r.Context().Done()
 }
 
 // text is what the user says.
@@ -89,6 +97,10 @@ func (s *stream) text() string {
 
 // raw writes bytes as they are.
 func (s *stream) raw(text string) {
+	if s.out != nil {
+		s.out(text)
+		return
+	}
 	s.w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = io.WriteString(s.w, text)
 	_ = http.NewResponseController(s.w).Flush()
@@ -129,8 +141,8 @@ func (s *stream) say(role string, pieces ...string) {
 }
 
 // interrupt ends the run with a question.
-func (s *stream) interrupt(prompt, mode string, ids ...string) {
-	id := "hitl-" + s.in.RunID
+func (s *stream) interrupt(prompt, mode string, ids ...string) (id string) {
+	id = "hitl-" + s.in.RunID
 	choices := []map[string]any{}
 	for _, c := range ids {
 		choices = append(choices, map[string]any{"id": c, "label": c, "kind": "custom"})
@@ -142,95 +154,5 @@ func (s *stream) interrupt(prompt, mode string, ids ...string) {
 	s.send("MESSAGES_SNAPSHOT", "messages", []any{})
 	s.send("RUN_FINISHED", "threadId", s.in.ThreadID, "runId", s.in.RunID, "outcome", "interrupt",
 		"result", map[string]any{"interruptId": id, "prompt": prompt, "mode": mode, "choices": choices})
-}
-
-// pause waits as long as the first word says, or until nobody listens.
-func (s *stream) pause(ms string) bool {
-	n, _ := strconv.Atoi(ms)
-	select {
-	case <-time.After(time.Duration(n) * time.Millisecond):
-		return true
-	case <-s.r.Context().Done():
-		return false
-	}
-}
-
-// resume answers a question, or refuses what it did not ask.
-func (s *stream) resume() {
-	for _, r := range s.in.Resume {
-		s.a.mu.Lock()
-		thread, ok := s.a.parked[r.InterruptID]
-		delete(s.a.parked, r.InterruptID)
-		s.a.mu.Unlock()
-		var said wire.Answer
-		if err := json.Unmarshal(r.Payload, &said); err != nil || !ok || thread != s.in.ThreadID || r.Status != "resolved" {
-			s.send("RUN_ERROR", "message", "no such interrupt")
-			return
-		}
-		s.say("assistant", "You said: "+said.ChoiceID+said.FreeText)
-	}
-	s.send("RUN_FINISHED", "threadId", s.in.ThreadID, "runId", s.in.RunID)
-}
-
-// play does what the message asks for.
-func (a *agent) play(s *stream) {
-	if len(s.in.Resume) > 0 {
-		s.send("RUN_STARTED", "threadId", s.in.ThreadID, "runId", s.in.RunID)
-		s.resume()
-		return
-	}
-	s.start()
-	word, rest, _ := strings.Cut(s.text(), " ")
-	first, after, _ := strings.Cut(rest, " ")
-	switch word {
-	case "silent", "auth": // an agent that waits for something elsewhere says nothing of it
-		<-s.r.Context().Done()
-		return
-	case "slow":
-		if !s.pause(first) {
-			return
-		}
-		s.say("assistant", after)
-	case "ignore-cancel":
-		n, _ := strconv.Atoi(first)
-		time.Sleep(time.Duration(n) * time.Millisecond)
-		s.say("assistant", after)
-	case "chunks":
-		n, _ := strconv.Atoi(first)
-		pause, tail, _ := strings.Cut(after, " ")
-		s.send("TEXT_MESSAGE_START", "messageId", "m", "role", "assistant")
-		for i := 1; i <= n && s.pause(pause); i++ {
-			s.send("TEXT_MESSAGE_CONTENT", "messageId", "m", "delta", fmt.Sprint(i, tail))
-		}
-		s.send("TEXT_MESSAGE_END", "messageId", "m")
-	case "flood":
-		n, _ := strconv.Atoi(first)
-		pieces := make([]string, n)
-		for i := range pieces {
-			pieces[i] = strings.Repeat("agui ok.", 128)
-		}
-		s.say("assistant", pieces...)
-	case "ask":
-		prompt, list, ok := strings.Cut(strings.TrimSuffix(rest, "]"), "[")
-		if !ok {
-			s.interrupt(rest, "free_text")
-			return
-		}
-		s.interrupt(strings.TrimSpace(prompt), "choices", strings.Split(list, "|")...)
-		return
-	case "fail":
-		s.send("RUN_ERROR", "message", "failed "+rest)
-		return
-	case "panic-after":
-		panic(http.ErrAbortHandler)
-	case "rogue":
-		s.say("assistant", "the answer")
-		s.finish()
-		s.say("assistant", "more")
-		s.send("RUN_ERROR", "message", "late")
-		return
-	default:
-		s.say("assistant", strings.TrimPrefix(s.text(), "echo "))
-	}
-	s.finish()
+	return id
 }

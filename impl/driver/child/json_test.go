@@ -94,14 +94,6 @@ func agentDriver(t *testing.T, o Options) *JSON {
 	return d
 }
 
-func TestSuite(t *testing.T) {
-	for name, single := range map[string]bool{"per context": false, "single": true} {
-		t.Run(name, func(t *testing.T) {
-			drivertest.Suite(t, func(t *testing.T) turn.Driver { return agentDriver(t, Options{Single: single}) })
-		})
-	}
-}
-
 // Whatever an agent does wrong, the task says so and the next turn has a working process.
 func TestHabits(t *testing.T) {
 	b := drivertest.New(t, agentDriver(t, Options{MaxLineBytes: 1 << 16, StopGrace: 50 * time.Millisecond}), turn.Options{})

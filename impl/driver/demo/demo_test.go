@@ -181,11 +181,3 @@ func TestFloodIsWhole(t *testing.T) {
 		t.Errorf("%d bytes, ends %q", len(got), got[len(got)-60:])
 	}
 }
-
-func TestTheDriverSuite(t *testing.T) {
-	drivertest.Suite(t, func(t *testing.T) turn.Driver {
-		d := New(Options{Logger: slog.New(slog.DiscardHandler)})
-		t.Cleanup(d.Close)
-		return d
-	})
-}

@@ -20,6 +20,10 @@ type Bench struct {
 	T       testing.TB
 	Engine  *turn.Engine
 	Journal *Journal
+
+	// For the suite.
+	sub  func(t *testing.T, name string, test func(*testing.T)) // a part of the part
+	lags bool
 }
 
 // New makes an engine that the test drains at its end. Driver, Journal and Logger of o

@@ -16,7 +16,6 @@ import (
 	"a2aserve/impl/driver/child"
 	"a2aserve/impl/driver/child/agent"
 	"a2aserve/impl/driver/drivertest"
-	"a2aserve/impl/driver/drivertest/plain"
 	"a2aserve/impl/turn"
 
 	"github.com/go-json-experiment/json"
@@ -27,16 +26,11 @@ import (
 const part = "AGENT_TEST_PART"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(part) {
-	case "":
+	if os.Getenv(part) == "" {
 		goleak.VerifyTestMain(m)
-	case "bare":
-		speak(bare())
-	default:
-		d := plain.New(plain.Options{Nested: os.Getenv(part) == "nested", Logger: slog.New(slog.DiscardHandler)})
-		speak(d.Bus)
-		d.Close()
+		return
 	}
+	speak(bare())
 }
 
 // speak is all that a program adds to an agent on a bus.
@@ -99,11 +93,6 @@ func driver(t *testing.T, which string) *child.JSON {
 	})
 	t.Cleanup(d.Close)
 	return d
-}
-
-// A program with an agent on a bus is to the server what it would be in its own process.
-func TestSuite(t *testing.T) {
-	drivertest.Suite(t, func(t *testing.T) turn.Driver { return driver(t, "nested") })
 }
 
 func TestBare(t *testing.T) {

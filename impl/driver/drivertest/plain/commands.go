@@ -34,6 +34,13 @@ var commands = map[string]func(t *turn, rest string){
 	"error-once":    func(t *turn, rest string) { t.fault("a hitch", false); t.echo(rest) },
 	"panic-after":   func(t *turn, rest string) { t.pause(rest); panic("as told") },
 	"rogue":         (*turn).rogue,
+
+	// The demo agent has none of these.
+	"late":      func(t *turn, rest string) { _, after := cut(rest); t.say(after) }, // it has waited before it began
+	"slow-tool": (*turn).slowTool,
+	"count":     (*turn).tally,
+	"crash":     (*turn).crash,
+	"garbage":   (*turn).garbage,
 }
 
 func (t *turn) fault(message string, fatal bool) {
@@ -120,6 +127,9 @@ func (t *turn) chunks(rest string) {
 
 func (t *turn) flood(rest string) {
 	for range number(rest) {
+		if t.over() {
+			return
+		}
 		t.emit(event.OutputDelta{TurnID: t.id, Text: strings.Repeat("plain ok", 128)})
 	}
 }
@@ -210,11 +220,16 @@ func (t *turn) ask(rest string) {
 			return
 		}
 		word, again := cut(told)
-		if word != "ask" {
+		switch word {
+		case "silent": // it has heard, and works on
+			<-t.stopped
+			return
+		case "ask":
+			rest = again
+		default:
 			t.say("You said: " + told)
 			return
 		}
-		rest = again
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package plain is an agent on the bus as a host program writes one. It understands the
 // demo agent's commands and shares no code with it: what passes with both does not lean on
-// how either is written. Where the demo agent plays a turn inside the emission of its
+// how either is written. It has some of its own besides, most of them bad habits. Where the demo agent plays a turn inside the emission of its
 // input, this one returns at once and goes on by itself, unless told otherwise; where the
 // demo agent vetoes, this one declines.
 package plain
@@ -21,6 +21,11 @@ type Options struct {
 	Session string // not empty: the agent has this one session
 	Nested  bool   // a turn ends before the handlers of its input return
 	Logger  *slog.Logger
+
+	// Crash ends the agent in the middle of `crash`; nil: it panics.
+	Crash func()
+	// Garbage adds to `garbage` what a transport can be given that is no event; may be nil.
+	Garbage func(kind string)
 }
 
 // Driver is the agent behind its bus.
@@ -32,19 +37,29 @@ type Driver struct {
 
 // New returns an agent. Close it in the end.
 func New(o Options) *Driver {
-	a := &agent{Options: o, bus: bus.New(o.Logger), turns: map[string]*turn{}}
+	if o.Crash == nil {
+		o.Crash = func() { panic("as told") }
+	}
+	if o.Garbage == nil {
+		o.Garbage = func(string) {}
+	}
+	a := &agent{Options: o, bus: bus.New(o.Logger), turns: map[string]*turn{}, heard: map[string]int{}}
 	bus.On(a.bus, a.input, bus.WithPriority(50))
 	bus.On(a.bus, a.stop)
 	bus.On(a.bus, a.shutdown)
 	bus.On(a.bus, func(e event.HITLResponded) { a.answer(e) })
 	bus.On(a.bus, func(e event.HITLCancel) { a.answer(event.HITLResponded{RequestID: e.RequestID, Cancelled: true}) })
-	modes := []string{"text/*", "application/json", "image/*", "application/octet-stream"}
 	d := bus.NewDriver(a.bus, bus.Options{
-		InputModes: modes, OutputModes: append(modes[1:4:4], "text/plain"),
+		InputModes: inputModes, OutputModes: outputModes,
 		SessionID: o.Session, Nested: o.Nested, Logger: o.Logger,
 	})
 	return &Driver{d, a.bus, a}
 }
+
+var (
+	inputModes  = []string{"text/*", "application/json", "image/*", "application/octet-stream"}
+	outputModes = []string{"text/plain", "application/json", "image/*", "application/octet-stream"}
+)
 
 // Close takes the agent off the bus and waits for its turns.
 func (d *Driver) Close() {
@@ -60,6 +75,7 @@ type agent struct {
 	mu    sync.Mutex // guards what follows
 	count int
 	turns map[string]*turn // by task
+	heard map[string]int   // messages, by context
 }
 
 // turn is one turn at work.
@@ -81,6 +97,7 @@ func (a *agent) input(in event.Input) {
 	}
 	a.mu.Lock()
 	a.count++
+	a.heard[in.ContextID]++
 	t := &turn{
 		agent: a, in: in, id: fmt.Sprintf("turn-%d", a.count),
 		stopped: make(chan struct{}), answers: make(chan event.HITLResponded, 8),
@@ -91,7 +108,15 @@ func (a *agent) input(in event.Input) {
 		t.run()
 		return
 	}
-	a.wg.Go(t.run)
+	a.wg.Go(func() {
+		// A panic here would end the whole process, and nobody but this agent knows of it.
+		defer func() {
+			if p := recover(); p != nil {
+				t.emit(event.TurnRejected{TaskID: in.TaskID, Reason: fmt.Sprint("the agent panicked: ", p)})
+			}
+		}()
+		t.run()
+	})
 }
 
 // run is a turn from its beginning to its end.
@@ -101,12 +126,20 @@ func (t *turn) run() {
 		delete(t.turns, t.in.TaskID)
 		t.mu.Unlock()
 	}()
+	switch word, rest := cut(t.in.Text); {
+	case word == "late":
+		t.pause(rest)
+	case word == "crash" && rest == "before":
+		t.Crash()
+	}
 	start := event.TurnStart{TurnID: t.id}
 	if t.Session == "" { // several turns may be waiting for their start
 		start.TaskID = t.in.TaskID
 	}
 	t.emit(start)
-	t.work()
+	if !t.over() {
+		t.work()
+	}
 	if t.over() {
 		t.emit(event.CancelComplete{TurnID: t.id})
 	}
