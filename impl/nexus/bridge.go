@@ -102,6 +102,17 @@ func (b *Bridge) Hear(p Payload) {
 			b.host.Emit(back)
 		}
 	}
+	b.settle()
+}
+
+// Returned says that the handlers of a llm.request have returned; call it in the very last.
+func (b *Bridge) Returned(r LLMRequest) {
+	b.session.Returned(r)
+	b.settle()
+}
+
+// settle tells those who wait for the model of a cancelled agent.
+func (b *Bridge) settle() {
 	if b.session.Due() {
 		signal(b.wake)
 	}

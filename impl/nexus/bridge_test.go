@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/impl/driver/bus"
@@ -309,6 +310,42 @@ func testLateTool(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	works(t, b, "next")
+}
+
+// TestDroppedRequest: a provider that drops what it was asked when the turn is stopped keeps
+// nobody waiting, whoever stops it.
+func TestDroppedRequest(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine(t)
+			entered, leave := make(chan struct{}), make(chan struct{})
+			e.on("cancel.active", 5, func(any) { leave <- struct{}{} })
+			e.model = func(_ *engine, said string) nexus.LLMResponse {
+				if said == "stuck" {
+					entered <- struct{}{}
+					<-leave
+					return nexus.LLMResponse{Model: aborted}
+				}
+				return nexus.LLMResponse{Content: "said: " + said}
+			}
+			b := stage(t, e)
+			for range 3 {
+				s := b.Send(drivertest.Text("stuck"))
+				<-entered
+				if elsewhere {
+					e.Emit(nexus.CancelRequest{Source: "tui"})
+					b.Await(s)
+				} else {
+					cancelTask(t, b, s)
+				}
+				begun := time.Now() // of the bubble's clock, which moves when all wait
+				works(t, b, "next")
+				if waited := time.Since(begun); waited >= nexus.DefaultPatience {
+					t.Errorf("elsewhere %t: the next turn waited %s", elsewhere, waited)
+				}
+			}
+		})
+	}
 }
 
 // TestModelThatNeverAnswers holds the next turn up for a while, not for ever.

@@ -23,6 +23,9 @@ func (s *Session) Hear(p Payload) []event.Event {
 		return s.turnStart(p)
 	case TurnEnd:
 		return s.turnEnd(p)
+	case CancelActive:
+		// Whoever asked for it: from now on a provider may drop what it was asked.
+		s.cancel.stopping = s.cancel.stopping || s.ours(p.TurnID)
 	case CancelComplete:
 		return s.cancelComplete(p)
 	case LLMRequest:

@@ -55,6 +55,9 @@ type handler struct {
 	call     func(any)
 }
 
+// aborted is the answer of a model that gives none: its request was dropped.
+const aborted = "aborted"
+
 // proposal is the payload of a before: event.
 type proposal struct {
 	what   any
@@ -116,6 +119,9 @@ func newEngine(t owner) *engine {
 		said := get(e, func() string { return e.said })
 		answer := func() {
 			r := e.model(e, said)
+			if r.Model == aborted {
+				return
+			}
 			if r.Metadata == nil {
 				r.Metadata = meta
 			}
@@ -189,7 +195,7 @@ func (e *engine) agent() {
 		}
 	})
 	e.on("cancel.active", 20, func(p any) {
-		id := p.(nexus.CancelRequest).TurnID
+		id := p.(nexus.CancelActive).TurnID
 		if !get(e, func() bool {
 			if id != e.current {
 				return false
@@ -220,7 +226,7 @@ func (e *engine) cancelling() {
 	e.on("agent.turn.end", 10, func(any) { get(e, func() int { e.active = ""; return 0 }) })
 	e.on("cancel.request", 10, func(any) {
 		if id := get(e, func() string { e.last = e.active; return e.active }); id != "" {
-			e.emit("cancel.active", nexus.CancelRequest{TurnID: id})
+			e.emit("cancel.active", nexus.CancelActive{TurnID: id})
 		}
 	})
 }
@@ -273,13 +279,14 @@ func connect(t owner, e *engine, b *bus.Bus, o nexus.Options) *nexus.Bridge {
 	t.Cleanup(br.Close)
 	for _, name := range []string{
 		"io.input", "agent.turn.end", "llm.request", "llm.response", "io.output", "core.error", "provider.fallback",
-		"hitl.requested", "hitl.responded", "cancel.complete", "cancel.resume", "tool.invoke", "tool.result",
+		"hitl.requested", "hitl.responded", "cancel.active", "cancel.complete", "cancel.resume", "tool.invoke", "tool.result",
 		"thinking.step", "subagent.started", "subagent.iteration", "subagent.complete",
 	} {
 		e.on(name, 0, func(p any) { br.Hear(p.(nexus.Payload)) })
 	}
 	// After control.cancel: a turn that the server knows can be cancelled.
 	e.on("agent.turn.start", 15, func(p any) { br.Hear(p.(nexus.TurnStart)) })
+	e.on("llm.request", 1000, func(p any) { br.Returned(p.(nexus.LLMRequest)) })
 	e.on("before:llm.request", -100, func(p any) {
 		v := p.(*proposal)
 		v.reason, v.vetoed = br.Vetoes(*v.what.(*nexus.LLMRequest))

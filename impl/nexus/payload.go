@@ -113,6 +113,9 @@ type HITLCancel struct {
 // whatever TurnID says.
 type CancelRequest struct{ TurnID, Source string }
 
+// CancelActive is the payload of cancel.active: the turn is being stopped.
+type CancelActive struct{ TurnID string }
+
 // CancelComplete is the payload of cancel.complete.
 type CancelComplete struct {
 	TurnID    string
@@ -180,6 +183,7 @@ func (HITLRequested) EventName() string     { return "hitl.requested" }
 func (HITLResponded) EventName() string     { return "hitl.responded" }
 func (HITLCancel) EventName() string        { return "hitl.cancel" }
 func (CancelRequest) EventName() string     { return "cancel.request" }
+func (CancelActive) EventName() string      { return "cancel.active" }
 func (CancelComplete) EventName() string    { return "cancel.complete" }
 func (CancelResume) EventName() string      { return "cancel.resume" }
 func (ToolInvoke) EventName() string        { return "tool.invoke" }

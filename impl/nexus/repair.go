@@ -25,6 +25,17 @@ type cancellation struct {
 // returned notes that the model has answered, or failed.
 func (c *cancellation) returned() { c.calls = max(0, c.calls-1) }
 
+// Returned says that all handlers of a llm.request have returned. Providers drop the
+// request of a stopped turn without a word: one whose handler worked until then will not
+// answer any more. One that answers from another goroutine has returned long before.
+func (s *Session) Returned(r LLMRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own(r.Metadata) && (s.cancel.stopping || s.cancel.turn != "") {
+		s.cancel.returned()
+	}
+}
+
 // cancelComplete: the agent has dropped its turn, whoever asked for it. s.mu is held.
 func (s *Session) cancelComplete(p CancelComplete) []event.Event {
 	ours := s.ours(p.TurnID)

@@ -41,7 +41,7 @@ var payloads = func() map[string]reflect.Type {
 	for _, p := range []nexus.Payload{
 		nexus.Input{}, nexus.TurnStart{}, nexus.TurnEnd{}, nexus.LLMRequest{}, nexus.LLMResponse{}, nexus.Output{}, nexus.Error{},
 		nexus.Fallback{}, nexus.HITLRequested{}, nexus.HITLResponded{}, nexus.HITLCancel{}, nexus.CancelRequest{},
-		nexus.CancelComplete{}, nexus.CancelResume{}, nexus.ToolInvoke{}, nexus.ToolResult{}, nexus.ThinkingStep{},
+		nexus.CancelActive{}, nexus.CancelComplete{}, nexus.CancelResume{}, nexus.ToolInvoke{}, nexus.ToolResult{}, nexus.ThinkingStep{},
 		nexus.SubagentStarted{}, nexus.SubagentIteration{}, nexus.SubagentComplete{},
 	} {
 		m[p.EventName()] = reflect.TypeOf(p)

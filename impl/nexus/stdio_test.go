@@ -119,6 +119,7 @@ func (m *mind) answer(_ *engine, said string) nexus.LLMResponse {
 	default:
 		if word == "stuck" {
 			<-m.stop
+			return nexus.LLMResponse{Model: aborted}
 		}
 		m.called, r.Content = true, ""
 		r.ToolCalls = []nexus.ToolCall{{ID: "1", Name: calls[word], Arguments: `{"a":1}`}}
