@@ -20,6 +20,7 @@ var heard = map[string]func(any) nexus.Payload{
 	"provider.fallback":  read(fallback),
 	"hitl.requested":     read(question),
 	"hitl.responded":     read(answer),
+	"cancel.active":      read(func(e events.CancelActive) nexus.Payload { return nexus.CancelActive{TurnID: e.TurnID} }),
 	"cancel.complete":    read(cancelled),
 	"cancel.resume":      read(func(e events.CancelResume) nexus.Payload { return nexus.CancelResume{TurnID: e.TurnID} }),
 	"tool.invoke":        read(invoke),

@@ -9,17 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 
 	"a2aserve"
 	"a2aserve/impl/nexus"
 
 	"github.com/frankbardon/nexus/pkg/engine"
-	"github.com/frankbardon/nexus/pkg/events"
 )
 
 // ID is the plugin's id and the name of its configuration block.
@@ -32,11 +29,8 @@ type Plugin struct {
 	// own id; nil knows those that come with Nexus.
 	Agents []string
 
-	log    *slog.Logger
-	bus    engine.EventBus
-	bridge *nexus.Bridge
+	tap
 	server *a2aserve.Server
-	unsubs []func()
 
 	run   context.Context
 	stop  context.CancelFunc // ends run, and with it the server
@@ -48,50 +42,12 @@ type Plugin struct {
 // New makes the plugin; Register it.
 func New() engine.Plugin { return &Plugin{} }
 
-// What the plugin is, for the engine.
-func (*Plugin) ID() string             { return ID }
-func (*Plugin) Name() string           { return "A2A server (a2aserve)" }
-func (*Plugin) Version() string        { return "1.0.0" }
-func (*Plugin) Dependencies() []string { return nil }
+// Name is the plugin's, for the engine.
+func (*Plugin) Name() string { return "A2A server (a2aserve)" }
 
-// Requires asks for who stops turns: without it CancelTask only settles the task.
-func (*Plugin) Requires() []engine.Requirement {
-	return []engine.Requirement{{Capability: "control.cancel"}}
-}
-
-func (*Plugin) Capabilities() []engine.Capability { return nil }
-
-// Emissions are what the server tells the agent, and what mends it after a cancellation.
-func (*Plugin) Emissions() []string {
-	return []string{"before:io.input", "io.input", "hitl.responded", "hitl.cancel", "cancel.request", "cancel.resume", "agent.turn.end"}
-}
-
-// Subscriptions are the handlers, most of them before every plugin that goes on with the
-// turn while it handles an event.
-func (p *Plugin) Subscriptions() []engine.EventSubscription {
-	list := []engine.EventSubscription{{EventType: "before:llm.request", Priority: first}, {EventType: "core.shutdown", Priority: last}}
-	for name := range heard {
-		list = append(list, engine.EventSubscription{EventType: name, Priority: priority(name)})
-	}
-	return list
-}
-
-// first is before all others: a request that is to be vetoed must not be counted,
-// recorded or answered by anybody.
-const first = -100
-
-// last is after all others that hear of the shutdown. The handler waits: once it has
-// returned, the engine lets nobody emit until all turns have ended, and a turn that is
-// still going, or waits for an answer, could not.
-const last = 1000
-
-// priority of the handler of an event. The start of a turn is told once control.cancel
-// (10) knows it, because from then on the client may cancel it.
-func priority(name string) int {
-	if name == "agent.turn.start" {
-		return 15
-	}
-	return 0
+// Subscriptions are the handlers, for the engine.
+func (*Plugin) Subscriptions() []engine.EventSubscription {
+	return append(subscriptions(), engine.EventSubscription{EventType: "core.shutdown", Priority: last})
 }
 
 // Init opens the store and the listener, so that mistakes in the configuration end the
@@ -100,7 +56,6 @@ func (p *Plugin) Init(ctx engine.PluginContext) error {
 	if ctx.Session == nil {
 		return errors.New(ID + " needs a session, since its tasks belong to one")
 	}
-	p.log, p.bus = ctx.Logger, ctx.Bus
 	text, err := configuration(ctx)
 	if err != nil {
 		return err
@@ -122,9 +77,11 @@ func (p *Plugin) Init(ctx engine.PluginContext) error {
 	if err != nil {
 		return err
 	}
-	p.bridge = nexus.Connect(bus, host{p.bus}, nexus.Options{Agents: p.Agents})
 	p.run, p.stop = context.WithCancel(context.Background())
-	p.subscribe()
+	p.open(ctx, bus, nexus.Options{Agents: p.Agents})
+	// The handler waits: once all have returned, the engine lets nobody emit until every
+	// turn has ended, and one that is still going, or waits for an answer, could not.
+	p.on("core.shutdown", last, func(engine.Event[any]) { p.end() })
 	return nil
 }
 
@@ -161,46 +118,6 @@ func section(block map[string]any, name, key, value string) {
 	block[name] = s
 }
 
-func (p *Plugin) subscribe() {
-	on := func(name string, priority int, h engine.HandlerFunc) {
-		p.unsubs = append(p.unsubs, p.bus.Subscribe(name, p.guarded(h), engine.WithPriority(priority), engine.WithSource(ID)))
-	}
-	for name, read := range heard {
-		on(name, priority(name), func(e engine.Event[any]) {
-			if payload := read(e.Payload); payload != nil {
-				p.bridge.Hear(payload)
-			}
-		})
-	}
-	on("before:llm.request", first, func(e engine.Event[any]) {
-		v, ok := e.Payload.(*engine.VetoablePayload)
-		if !ok {
-			return
-		}
-		r, ok := v.Original.(*events.LLMRequest)
-		if !ok {
-			return
-		}
-		if reason, vetoed := p.bridge.Vetoes(request(*r)); vetoed {
-			v.Veto = engine.VetoResult{Vetoed: true, Reason: reason}
-		}
-	})
-	on("core.shutdown", last, func(engine.Event[any]) { p.end() })
-}
-
-// guarded keeps a panic of ours from ending the process: the engine catches those of its
-// own plugins only.
-func (p *Plugin) guarded(h engine.HandlerFunc) engine.HandlerFunc {
-	return func(e engine.Event[any]) {
-		defer func() {
-			if r := recover(); r != nil {
-				p.log.Error("a2a: a handler panicked", "event", e.Type, "panic", r, "stack", string(debug.Stack()))
-			}
-		}()
-		h(e)
-	}
-}
-
 // Ready serves, on a goroutine of its own.
 func (p *Plugin) Ready() error {
 	p.log.Info("a2a: serving", "url", p.server.URL())
@@ -235,10 +152,7 @@ func (p *Plugin) Shutdown(context.Context) error {
 		if p.ended == nil {
 			p.err = p.server.Close()
 		}
-		for _, unsub := range p.unsubs {
-			unsub()
-		}
-		p.bridge.Close()
+		p.close()
 	})
 	return p.err
 }
