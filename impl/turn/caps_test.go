@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -122,6 +123,22 @@ func TestEndless(t *testing.T) {
 	e := engine(t, Options{Artifacts: Artifacts{MaxAnswerBytes: 20}, Driver: &script{turn: unbatched(start, output(large), end)}})
 	if done := task(t, await(t, send(t, e, ask("go")))); done.Status.State != a2a.TaskStateCompleted {
 		t.Errorf("at once: %s", done.Status.State)
+	}
+}
+
+// TestEndlessErrors: an agent that reports errors and goes on does not fill the log.
+func TestEndlessErrors(t *testing.T) {
+	var log bytes.Buffer
+	es := []event.Event{start}
+	for range 1000 {
+		es = append(es, event.CoreError{TurnID: "t", Message: strings.Repeat("x", 10<<10), Retryable: true})
+	}
+	e := engine(t, Options{Logger: debugLog(&log), Driver: &script{turn: plays(append(es, end)...)}})
+	if done := task(t, await(t, send(t, e, ask("go")))); done.Status.State != a2a.TaskStateCompleted {
+		t.Error(done.Status.State)
+	}
+	if n := strings.Count(log.String(), "reports an error"); n != maxErrors || log.Len() > 1<<20 || !strings.Contains(log.String(), "reports more errors") {
+		t.Errorf("%d errors, %d bytes of log", n, log.Len())
 	}
 }
 

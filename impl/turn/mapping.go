@@ -19,6 +19,7 @@ type mapping struct {
 	repeats   map[string]int  // how often an artifact's id was wanted again
 	spent     int             // bytes of artifacts other than the answer
 	withheld  int             // artifacts left out for MaxTaskBytes
+	errors    int             // that the agent reported and went on after
 	cutOff    map[string]bool // ids of artifacts that MaxTaskBytes ended or left out
 }
 
@@ -151,7 +152,13 @@ func (b *batch) coreError(e event.CoreError) {
 	own := m.bound && e.TurnID == m.turnID && e.TurnID != ""
 	stray := !m.bound && e.TurnID != "" // of a turn before this one
 	if !e.Fatal && (stray || !e.RetriesExhausted && (e.Retryable || !own)) {
-		b.r.e.Logger.Warn("the agent reports an error and goes on", "task", b.rec.ID, "source", e.Source, "message", e.Message)
+		text, _ := abridged(e.Message, maxReason)
+		switch m.errors++; {
+		case m.errors <= maxErrors:
+			b.r.e.Logger.Warn("the agent reports an error and goes on", "task", b.rec.ID, "source", e.Source, "message", text)
+		case m.errors == maxErrors+1:
+			b.r.e.Logger.Warn("the agent reports more errors, which are left out of the log", "task", b.rec.ID)
+		}
 		return
 	}
 	text, _ := abridged(clean(e.Message), maxReason)
@@ -160,6 +167,9 @@ func (b *batch) coreError(e event.CoreError) {
 	}
 	b.fail("%s", text)
 }
+
+// maxErrors bounds the errors of a task that are logged though it goes on.
+const maxErrors = 100
 
 // maxReason bounds, in bytes, an agent's text that becomes a status message.
 const maxReason = 4 << 10

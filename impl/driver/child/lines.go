@@ -54,6 +54,9 @@ func (s *session) run() {
 	case <-time.After(min(time.Second, s.p.grace)):
 		s.end("The agent closed its output")
 	}
+	if n := s.strays.dropped; n > 0 {
+		s.p.log.Warn("lines of the agent that are not of the protocol were left out of the log", "lines", n)
+	}
 	<-s.p.exited
 	s.p.close()
 	s.drv.Close()
@@ -93,12 +96,12 @@ func (s *session) take(text []byte) {
 		return
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		s.p.log.Warn("the agent wrote a line that is not of the protocol", "line", excerpt(text))
+		s.stray("the agent wrote a line that is not of the protocol", "line", text)
 		return
 	}
 	row := event.Named(e.Type)
 	if row == nil || row.Sender == event.Server && e.Type != "hitl.responded" && e.Type != "hitl.cancel" {
-		s.p.log.Warn("the agent sent an event that is not an agent's", "type", excerpt([]byte(e.Type)))
+		s.stray("the agent sent an event that is not an agent's", "type", []byte(e.Type))
 		return
 	}
 	ev := row.New()
@@ -108,6 +111,13 @@ func (s *session) take(text []byte) {
 		return
 	}
 	_ = s.bus.Emit(ev) // the bus logs what goes wrong
+}
+
+// stray logs what an agent should not have written, within bounds: it may write nothing else.
+func (s *session) stray(msg, key string, text []byte) {
+	if s.strays.take() {
+		s.p.log.Warn(msg, key, excerpt(text))
+	}
 }
 
 // excerpt is the beginning of what the agent wrote, for the log.

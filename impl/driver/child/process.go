@@ -160,40 +160,24 @@ func (p *process) closeFiles() {
 	}
 }
 
-// Bounds of what the log takes from a process: lines a second after a first burst, and
-// bytes a line.
-const (
-	logBurst     = 50
-	logEvery     = 200 * time.Millisecond
-	logLineBytes = 4 << 10
-)
-
 // listen logs what the process writes to standard error, which clients never see. What is
 // beyond the rate is read and counted: a process must not wait for our log.
 func (p *process) listen() {
 	r := bufio.NewReaderSize(p.stderr, logLineBytes)
-	tokens, last, dropped := logBurst, time.Now(), 0
+	var m meter
 	rest := false // of a line whose beginning is logged
 	for {
 		line, err := r.ReadSlice('\n')
-		if !rest && len(line) > 0 {
-			if n := int(time.Since(last) / logEvery); n > 0 {
-				tokens, last = min(logBurst, tokens+n), time.Now()
-			}
-			if tokens > 0 {
-				tokens--
-				p.log.Info("the agent's standard error", "line", trimmed(line))
-			} else {
-				dropped++
-			}
+		if !rest && len(line) > 0 && m.take() {
+			p.log.Info("the agent's standard error", "line", trimmed(line))
 		}
 		rest = errors.Is(err, bufio.ErrBufferFull)
 		if err != nil && !rest {
 			break
 		}
 	}
-	if dropped > 0 {
-		p.log.Warn("lines of the agent's standard error were left out of the log", "lines", dropped)
+	if m.dropped > 0 {
+		p.log.Warn("lines of the agent's standard error were left out of the log", "lines", m.dropped)
 	}
 }
 

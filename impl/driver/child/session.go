@@ -46,13 +46,14 @@ type agentHello struct {
 type session struct {
 	starting chan struct{} // not nil: a place holder; closed once the process is there or cannot be
 
-	d     *JSON
-	p     *process
-	bus   *bus.Bus
-	drv   *bus.Driver
-	lines *bufio.Reader
-	hello agentHello
-	gone  chan struct{} // closed once the process is gone and out of the driver's list
+	d      *JSON
+	p      *process
+	bus    *bus.Bus
+	drv    *bus.Driver
+	lines  *bufio.Reader
+	hello  agentHello
+	strays meter         // of whoever reads the lines
+	gone   chan struct{} // closed once the process is gone and out of the driver's list
 
 	write sync.Mutex // serialises lines to the process
 
@@ -106,7 +107,7 @@ func (s *session) greet(key, contextID string) error {
 		}
 		var e envelope
 		if json.Unmarshal(text, &e) != nil {
-			s.p.log.Warn("the agent wrote a line that is not of the protocol", "line", excerpt(text))
+			s.stray("the agent wrote a line that is not of the protocol", "line", text)
 			continue
 		}
 		if e.Type != "agent.hello" {
