@@ -169,7 +169,7 @@ func (a *App) configuredDriver() turn.Driver {
 	o := child.Options{
 		Command: c.Command, Args: c.Args, Dir: c.Dir, Env: c.Env, EnvPass: c.EnvPass,
 		StopGrace: config.Span(c.StopGrace), Logger: a.log,
-		Single: c.Sessions == "single", IdleTimeout: config.Span(c.IdleTimeout),
+		Single: c.Sessions == "single", MaxSessions: a.cfg.Agent.MaxSessions, IdleTimeout: config.Span(c.IdleTimeout),
 		StartTimeout: config.Span(c.StartTimeout), MaxLineBytes: c.MaxLineBytes,
 	}
 	if c.Protocol == "json" {

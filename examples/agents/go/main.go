@@ -9,35 +9,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-type object = map[string]any
+var in, out = jsontext.NewDecoder(os.Stdin), jsontext.NewEncoder(os.Stdout)
 
-func send(kind string, payload object) {
-	line, _ := json.Marshal(object{"type": kind, "payload": payload}) // maps of text always encode
-	fmt.Printf("%s\n", line)
-}
+func send(kind string, p any) { json.MarshalEncode(out, map[string]any{"type": kind, "payload": p}) }
 
 func finish(turn any, text string) {
-	send("io.output", object{"turnId": turn, "role": "assistant", "content": text})
-	send("agent.turn.end", object{"turnId": turn})
+	send("io.output", map[string]any{"turnId": turn, "role": "assistant", "content": text})
+	send("agent.turn.end", map[string]any{"turnId": turn})
 }
 
 func main() {
-	modes, e := []string{"text/plain"}, object{}
-	for in := jsontext.NewDecoder(os.Stdin); json.UnmarshalDecode(in, &e) == nil; e = nil {
-		p, _ := e["payload"].(object)
-		switch turn := p["taskId"]; { // a task has one turn here, and one question of the same id
-		case e["type"] == "server.hello":
-			send("agent.hello", object{"protocol": 1, "inputModes": modes, "outputModes": modes, "cancel": true})
-		case e["type"] == "hitl.responded":
+	for e := map[string]any{}; json.UnmarshalDecode(in, &e) == nil; e = nil {
+		switch p, _ := e["payload"].(map[string]any); e["type"] {
+		case "server.hello":
+			send("agent.hello", map[string]any{"protocol": 1, "inputModes": []string{"text/plain"}, "cancel": true, "questions": true})
+		case "hitl.responded":
 			finish(p["requestId"], fmt.Sprint("Hello, ", p["freeText"]))
-		case e["type"] == "cancel.request":
-			send("cancel.complete", object{"turnId": turn})
-		case e["type"] == "io.input":
-			send("agent.turn.start", object{"turnId": turn, "taskId": turn})
+		case "cancel.request":
+			send("cancel.complete", map[string]any{"turnId": p["taskId"]})
+		case "io.input": // a task has one turn here, and one question of the same id
+			send("agent.turn.start", map[string]any{"turnId": p["taskId"], "taskId": p["taskId"]})
 			if p["text"] == "ask" {
-				send("hitl.requested", object{"turnId": turn, "requestId": turn, "prompt": "Who are you?"})
+				send("hitl.requested", map[string]any{"turnId": p["taskId"], "requestId": p["taskId"], "prompt": "Who are you?"})
 			} else if p["text"] != "wait" { // that one is there to be cancelled
-				finish(turn, fmt.Sprint("You said: ", p["text"]))
+				finish(p["taskId"], fmt.Sprint("You said: ", p["text"]))
 			}
 		}
 	}

@@ -11,7 +11,8 @@ let turn = "";
 const handlers = {
   "server.hello": () => {
     const modes = ["text/plain"];
-    send("agent.hello", { protocol: 1, inputModes: modes, outputModes: modes, cancel: true });
+    const able = { cancel: true, questions: true };
+    send("agent.hello", { protocol: 1, inputModes: modes, outputModes: modes, ...able });
   },
   "io.input": ({ taskId, text }) => {
     turn = taskId;

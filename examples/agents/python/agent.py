@@ -18,7 +18,8 @@ for line in sys.stdin:
     kind, payload = event["type"], event["payload"]
     if kind == "server.hello":
         modes = ["text/plain"]
-        send("agent.hello", protocol=1, inputModes=modes, outputModes=modes, cancel=True)
+        send("agent.hello", protocol=1, inputModes=modes, outputModes=modes,
+             cancel=True, questions=True)
     elif kind == "io.input":
         turn = payload["taskId"]
         send("agent.turn.start", turnId=turn, taskId=turn)

@@ -29,6 +29,7 @@ type Options struct {
 
 	// What follows is for JSON only.
 	Single       bool          // one process for all contexts, instead of one each
+	MaxSessions  int           // processes side by side; 0: DefaultMaxSessions
 	IdleTimeout  time.Duration // a process without turns ends after it; 0: never
 	StartTimeout time.Duration // for the greeting, and for each line to be read; 0: 30 seconds
 	MaxLineBytes int           // of what the agent sends; 0: 8 MiB
@@ -50,6 +51,9 @@ func (o *Options) fill() {
 	}
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = defaultStartTimeout
+	}
+	if o.MaxSessions <= 0 {
+		o.MaxSessions = DefaultMaxSessions
 	}
 	if o.MaxLineBytes <= 0 {
 		o.MaxLineBytes = defaultMaxLineBytes

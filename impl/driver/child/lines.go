@@ -2,101 +2,116 @@ package child
 
 import (
 	"bufio"
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
 	"time"
 
 	"a2aserve/gen/event"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
+
+// envelope is one line.
+type envelope struct {
+	Type    string         `json:"type"`
+	Payload jsontext.Value `json:"payload"`
+}
 
 var errTooLong = errors.New("a line is longer than agent.child.max_line_bytes")
 
-// line reads the next line, of which no more than the bound is ever held.
-func (s *session) line() ([]byte, error) {
+// reader is what a process writes.
+type reader struct{ p *process }
+
+func (r reader) Read(b []byte) (int, error) { return r.p.read(b) }
+
+// line reads the next line, which is valid until the one after. An unfinished last one
+// counts.
+func (s *session) line() ([]byte, error) { return readLine(s.lines, s.d.opts.MaxLineBytes) }
+
+// readLine reads a line of which no more than the bound is ever held. After an error
+// nothing useful can be read any more.
+func readLine(r *bufio.Reader, bound int) ([]byte, error) {
 	var text []byte
 	for {
-		piece, err := s.lines.ReadSlice('\n')
-		if len(text)+len(piece) > s.d.opts.MaxLineBytes {
+		piece, err := r.ReadSlice('\n')
+		if len(text)+len(piece) > bound {
 			return nil, errTooLong
 		}
-		text = append(text, piece...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err
+		switch {
+		case err == nil && text == nil:
+			return piece, nil
+		case err == nil, errors.Is(err, io.EOF) && len(text)+len(piece) > 0:
+			return append(text, piece...), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
 		}
+		text = append(text, piece...)
 	}
 }
 
-// run reads what the agent says until its output ends, and sees its process off. It goes
-// on reading after the end of the session: a process on its way out may have more to say.
+// moment is how long an agent that has closed its output may take to exit: how it did is
+// worth knowing.
+func (s *session) moment() time.Duration { return min(time.Second, s.p.grace) }
+
+// run has what the agent says take effect until its output or its session ends, and sees
+// its process off. What it says on its way out is read and dropped, so that it need not
+// wait for anybody to read it.
 func (s *session) run() {
-	term := make(chan struct{})
-	s.p.wg.Go(func() { s.closeDown(term) })
-	s.p.endWith(context.Background(), term)
+	err := s.hear()
+	switch {
+	case errors.Is(err, errTooLong):
+		s.log.Error("the agent's session ends", "error", err)
+		s.end(fmt.Sprintf("The agent sent a line of more than %d bytes", s.d.opts.MaxLineBytes))
+	case err != nil:
+		select {
+		case <-s.p.exited:
+			s.log.Info("the agent's process has ended", "how", outcome(s.p.err))
+			s.end(outcome(s.p.err))
+		case <-time.After(s.moment()):
+			s.end("The agent closed its output")
+		}
+	}
+	_, _ = io.Copy(io.Discard, s.lines)
+	<-s.p.exited
+}
+
+// hear returns nil once the session has ended.
+func (s *session) hear() error {
 	for {
 		text, err := s.line()
-		if errors.Is(err, errTooLong) {
-			s.p.log.Error("the agent's session ends", "error", err)
-			s.end(fmt.Sprintf("The agent sent a line of more than %d bytes", s.d.opts.MaxLineBytes))
-			continue
-		}
 		if err != nil {
-			break
+			return err
 		}
-		s.take(text)
-	}
-	select { // most likely the process has ended; how, is worth a moment
-	case <-s.p.exited:
-		s.end(outcome(s.p.err))
-	case <-time.After(min(time.Second, s.p.grace)):
-		s.end("The agent closed its output")
-	}
-	if n := s.strays.dropped; n > 0 {
-		s.p.log.Warn("lines of the agent that are not of the protocol were left out of the log", "lines", n)
-	}
-	<-s.p.exited
-	s.p.close()
-	s.drv.Close()
-	s.d.mu.Lock()
-	for key, other := range s.d.sessions {
-		if other == s {
-			delete(s.d.sessions, key)
+		select {
+		case <-s.stop:
+			return nil
+		default:
+			s.take(text)
 		}
-	}
-	s.d.mu.Unlock()
-	close(s.gone)
-}
-
-// closeDown begins the end of a process that is to end: it sees its input closed, and
-// only if that does not move it, term.
-func (s *session) closeDown(term chan<- struct{}) {
-	select {
-	case <-s.p.exited:
-		return
-	case <-s.stop:
-	}
-	_ = s.p.stdin.Close()
-	grace := time.NewTimer(s.p.grace)
-	defer grace.Stop()
-	select {
-	case <-s.p.exited:
-	case <-grace.C:
-		close(term)
 	}
 }
 
-// take has one line take effect. A stray print is logged and no more; an event that cannot
-// be read is missing from its turn, which can then not be trusted.
+// parse reads a line. One that is not of the protocol is a stray print: it is logged and no
+// more.
+func (s *session) parse(text []byte, e *envelope) bool {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return false
+	}
+	err := json.Unmarshal(text, e)
+	if err != nil {
+		s.stray("the agent wrote a line that is not of the protocol", "line", text)
+	}
+	return err == nil
+}
+
+// take has one line take effect. An event that cannot be read is missing from its turn,
+// which can then not be trusted.
 func (s *session) take(text []byte) {
 	var e envelope
-	if strings.TrimSpace(string(text)) == "" {
-		return
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		s.stray("the agent wrote a line that is not of the protocol", "line", text)
+	if !s.parse(text, &e) {
 		return
 	}
 	row := event.Named(e.Type)
@@ -106,17 +121,19 @@ func (s *session) take(text []byte) {
 	}
 	ev := row.New()
 	if err := json.Unmarshal(e.Payload, ev); err != nil {
-		s.p.log.Error("the agent sent an event that cannot be read", "type", e.Type, "error", err)
+		s.log.Error("the agent sent an event that cannot be read", "type", e.Type, "error", err)
 		s.end("The agent sent an event that cannot be read: " + e.Type)
 		return
 	}
-	_ = s.bus.Emit(ev) // the bus logs what goes wrong
+	if s.inOrder(row.Value(ev)) {
+		_ = s.bus.Emit(ev) // the bus logs what goes wrong
+	}
 }
 
 // stray logs what an agent should not have written, within bounds: it may write nothing else.
 func (s *session) stray(msg, key string, text []byte) {
 	if s.strays.take() {
-		s.p.log.Warn(msg, key, excerpt(text))
+		s.log.Warn(msg, key, excerpt(text))
 	}
 }
 

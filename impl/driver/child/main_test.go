@@ -29,8 +29,12 @@ func TestMain(m *testing.M) {
 
 // play is a command whose message says, in its first word, what it does.
 func play(part string) {
-	if part == "agent" {
+	switch part {
+	case "agent":
 		agent()
+		return
+	case "script":
+		scripted()
 		return
 	}
 	if part == "arguments" {

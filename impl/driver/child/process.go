@@ -185,6 +185,8 @@ func (p *process) listen() {
 func outcome(err error) string {
 	e, ok := errors.AsType[*exec.ExitError](err)
 	switch {
+	case err == nil:
+		return "The agent's command ended with exit status 0"
 	case !ok:
 		return "The agent's command could not be run to its end"
 	case e.ExitCode() >= 0:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -11,154 +12,104 @@ import (
 	"a2aserve/gen/event"
 	"a2aserve/impl/driver/bus"
 	"a2aserve/impl/turn"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// protocolVersion is the one that both sides name in their first line.
-const protocolVersion = 1
-
-// envelope is one line.
-type envelope struct {
-	Type    string         `json:"type"`
-	Payload jsontext.Value `json:"payload"`
-}
-
-// serverHello is the first line to the agent. An agent that can resume a conversation
-// finds it by the session id, which is the same after a restart.
-type serverHello struct {
-	Protocol  int    `json:"protocol"`
-	SessionID string `json:"sessionId"`
-	ContextID string `json:"contextId,omitzero"`
-}
-
-// agentHello is the agent's first line.
-type agentHello struct {
-	Protocol    int      `json:"protocol"`
-	InputModes  []string `json:"inputModes"`
-	OutputModes []string `json:"outputModes"`
-	Cancel      bool     `json:"cancel"` // it obeys cancel.request; otherwise its process is ended instead
-}
 
 // session is an agent's process, with a bus of its own that stands for it: what is known
 // of turns on a bus holds for it as well.
 type session struct {
-	starting chan struct{} // not nil: a place holder; closed once the process is there or cannot be
+	d              *JSON
+	key, contextID string
+	restart        bool // it has had a process before
+	log            *slog.Logger
+	bus            *bus.Bus
+	drv            *bus.Driver
 
-	d      *JSON
+	ready chan struct{} // closed once the agent has greeted, or will not
+	err   error         // why it will not; to be read after ready, as what follows
+	hello agentHello
+	gone  chan struct{} // closed once the process is gone and out of the driver's list
+
 	p      *process
-	bus    *bus.Bus
-	drv    *bus.Driver
 	lines  *bufio.Reader
-	hello  agentHello
 	strays meter         // of whoever reads the lines
-	gone   chan struct{} // closed once the process is gone and out of the driver's list
+	wake   chan struct{} // holds a token when there may be something to write
+	stop   chan struct{} // closed when the process is to end
+	firmly chan struct{} // closed when it is to end at once
 
-	write sync.Mutex // serialises lines to the process
-
-	mu    sync.Mutex            // guards what follows
-	turns map[string]*turn.Line // by task
+	mu    sync.Mutex        // guards what follows
+	turns map[string]*given // by task
+	late  *recent[bool]     // turns, tasks and questions of the past; true: the server ended them
+	queue []outgoing        // what the agent is still to read
+	since time.Time         // when the last turn ended
 	idle  *time.Timer
 	ended bool
-	stop  chan struct{} // closed by end
 }
 
-// open starts a process and greets it.
-func (d *JSON) open(ctx context.Context, key string, in turn.Input) (*session, error) {
+// pastTurns bounds how many turns are remembered, to know late events from wrong ones.
+const pastTurns = 256
+
+// begin starts a session's life. d.mu is held.
+func (d *JSON) begin(key, contextID string) *session {
 	log := d.opts.Logger.With("session", key)
-	p, err := start(&d.opts, d.opts.Args, log)
-	if err != nil {
-		return nil, err
+	s := &session{
+		d: d, key: key, contextID: contextID, log: log, bus: bus.New(log),
+		ready: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		stop: make(chan struct{}), firmly: make(chan struct{}),
+		turns: map[string]*given{}, late: newRecent[bool](pastTurns), since: time.Now(),
 	}
-	s := &session{d: d, p: p, bus: bus.New(log), turns: map[string]*turn.Line{}, gone: make(chan struct{}), stop: make(chan struct{})}
-	s.lines = bufio.NewReaderSize(reader{p}, chunkBytes)
-	unwatch := context.AfterFunc(ctx, func() { signalGroup(p.cmd, kill) })
-	late := time.AfterFunc(d.opts.StartTimeout, func() { signalGroup(p.cmd, kill) })
-	err = s.greet(key, in.ContextID)
-	if !late.Stop() && err != nil {
-		err = fmt.Errorf("no greeting within %s: %w", d.opts.StartTimeout, err)
-	}
-	unwatch()
-	if err != nil {
-		p.close()
-		return nil, err
-	}
+	_, s.restart = d.past.get(key)
 	s.bus.SubscribeAll(s.tell)
 	s.drv = bus.NewDriver(s.bus, bus.Options{Logger: log})
-	d.wg.Go(s.run)
-	return s, nil
+	d.sessions[key] = s
+	d.wg.Go(s.live)
+	return s
 }
 
-// reader is what a process writes.
-type reader struct{ p *process }
-
-func (r reader) Read(b []byte) (int, error) { return r.p.read(b) }
-
-// greet exchanges the first lines.
-func (s *session) greet(key, contextID string) error {
-	if err := s.sendLine("server.hello", serverHello{protocolVersion, key, contextID}); err != nil {
-		return err
-	}
-	for {
-		text, err := s.line()
-		if err != nil {
-			return fmt.Errorf("the agent's greeting: %w", err)
-		}
-		var e envelope
-		if json.Unmarshal(text, &e) != nil {
-			s.stray("the agent wrote a line that is not of the protocol", "line", text)
-			continue
-		}
-		if e.Type != "agent.hello" {
-			return fmt.Errorf("the agent begins with %q, not with agent.hello", e.Type)
-		}
-		if err := json.Unmarshal(e.Payload, &s.hello); err != nil {
-			return fmt.Errorf("the agent's greeting: %w", err)
-		}
-		if s.hello.Protocol != protocolVersion {
-			return fmt.Errorf("the agent speaks version %d of the protocol, the server %d", s.hello.Protocol, protocolVersion)
-		}
-		return nil
-	}
-}
-
-// tell passes on what the server says. What the agent says comes by on the same bus, but as
-// pointers.
-func (s *session) tell(e event.Event) {
-	switch e.(type) {
-	case event.CancelRequest:
-		if !s.hello.Cancel {
-			s.end("The agent was stopped")
-			return
-		}
-	case event.Input, event.HITLResponded, event.HITLCancel:
-	default:
+// live is a session's whole life. It belongs to the driver: the turn for which it began
+// may be over long before.
+func (s *session) live() {
+	defer s.forget()
+	var err error
+	if s.p, err = start(&s.d.opts, s.d.opts.Args, s.log); err != nil {
+		s.fail(fmt.Errorf("child: %w", err))
 		return
 	}
-	if err := s.send(e); err != nil {
-		s.p.log.Warn("the agent takes no more input", "error", err)
-		s.end("The agent takes no more input")
+	defer s.p.close()
+	s.lines = bufio.NewReaderSize(reader{s.p}, chunkBytes)
+	term := make(chan struct{})
+	s.p.endWith(context.Background(), term)
+	s.p.wg.Go(func() { s.closeDown(term) })
+	s.p.wg.Go(s.write)
+	if err := s.greet(); err != nil {
+		signalGroup(s.p.cmd, kill)
+		s.fail(err)
+		return
 	}
+	close(s.ready)
+	s.run()
 }
 
-func (s *session) send(e event.Event) error { return s.sendLine(e.EventType(), e) }
+// fail says that the session cannot begin.
+func (s *session) fail(err error) {
+	s.err = err
+	s.mu.Lock()
+	s.finish()
+	s.mu.Unlock()
+	close(s.ready)
+}
 
-// sendLine writes one line. An agent that does not read it in time is as good as dead.
-func (s *session) sendLine(name string, payload any) error {
-	doc, err := json.Marshal(payload)
-	if err != nil {
-		return err
+// forget takes the session off the bus and out of the driver's list.
+func (s *session) forget() {
+	if n := s.strays.dropped; n > 0 {
+		s.log.Warn("lines about what the agent sent were left out of the log", "lines", n)
 	}
-	text, err := json.Marshal(envelope{name, doc})
-	if err != nil {
-		return err
+	s.drv.Close()
+	s.d.mu.Lock()
+	if s.d.sessions[s.key] == s {
+		delete(s.d.sessions, s.key)
 	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	_ = s.p.stdin.SetWriteDeadline(time.Now().Add(s.d.opts.StartTimeout))
-	_, err = s.p.stdin.Write(append(text, '\n'))
-	return err
+	s.d.mu.Unlock()
+	close(s.gone)
 }
 
 // join adds a turn. It returns false when the session has ended.
@@ -171,26 +122,68 @@ func (s *session) join(taskID string, line *turn.Line) bool {
 	if s.idle != nil {
 		s.idle.Stop()
 	}
-	s.turns[taskID] = line
+	s.turns[taskID] = &given{taskID: taskID, line: line}
 	return true
 }
 
-// end fails the session's turns with a reason that clients read, and has its process end.
-func (s *session) end(reason string) {
-	s.mu.Lock()
+// watch ends the session of a turn that is given up, or that does not even begin while
+// the agent has nothing else to do: it would be silent for very long.
+func (s *session) watch(ctx context.Context, taskID string, done <-chan struct{}) {
+	begin := time.NewTicker(s.d.opts.StartTimeout)
+	defer begin.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			s.end("The agent was given up")
+			return
+		case <-begin.C:
+			if s.neglected(taskID) {
+				s.end("The agent did not begin the turn within " + s.d.opts.StartTimeout.String())
+				return
+			}
+		}
+	}
+}
+
+// finish has the process end. It returns false where it was to end already. s.mu is held.
+func (s *session) finish() bool {
 	if s.ended {
-		s.mu.Unlock()
-		return
+		return false
 	}
 	s.ended = true
-	turns := maps.Clone(s.turns)
 	if s.idle != nil {
 		s.idle.Stop()
 	}
 	close(s.stop)
+	return true
+}
+
+// end fails the session's turns with a reason that clients read, and has its process end
+// at once: it did not do what it should.
+func (s *session) end(reason string) { s.endTurns(reason, true) }
+
+// shutdown ends the session because the server stops.
+func (s *session) shutdown() {
+	s.send(outgoing{"shutdown", event.Shutdown{Reason: "the server stops"}})
+	s.endTurns("The server stopped", false)
+}
+
+func (s *session) endTurns(reason string, firm bool) {
+	s.mu.Lock()
+	if !s.finish() {
+		s.mu.Unlock()
+		return
+	}
+	if firm {
+		s.queue = nil
+		close(s.firmly)
+	}
+	turns := maps.Clone(s.turns)
 	s.mu.Unlock()
-	for task, line := range turns {
-		line.Emit(event.CoreError{Source: "child", Message: reason, Fatal: true})
+	for task, g := range turns {
+		g.line.Emit(event.CoreError{Source: "child", Message: reason, Fatal: true})
 		// For the bus the turn is over too; the task is, and takes no notice.
 		_ = s.bus.Emit(&event.TurnRejected{TaskID: task, Reason: reason})
 	}
@@ -200,8 +193,7 @@ func (s *session) end(reason string) {
 func (s *session) endIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.turns) == 0 && !s.ended {
-		s.ended = true
-		close(s.stop)
+	if len(s.turns) == 0 {
+		s.finish()
 	}
 }

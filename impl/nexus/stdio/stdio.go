@@ -87,6 +87,8 @@ var abilities = agent.Hello{
 	InputModes:  []string{"text/plain"},
 	OutputModes: []string{"text/plain", "application/json"},
 	Cancel:      true,
+	Questions:   true,
+	Resume:      true, // of the Nexus session, which a crash may have cost
 }
 
 // oneContext keeps conversations apart: a Nexus engine has one memory.

@@ -29,6 +29,7 @@ type Greeting struct {
 	Protocol  int    `json:"protocol"`
 	SessionID string `json:"sessionId"` // the same when a process is started again
 	ContextID string `json:"contextId"` // empty where the process is for all contexts
+	Restart   bool   `json:"restart"`   // the server has run a process of the session before; false: it may not know
 }
 
 // Hello is what the agent answers.
@@ -37,6 +38,8 @@ type Hello struct {
 	InputModes  []string `json:"inputModes,omitzero"`  // media types; nil: text/plain
 	OutputModes []string `json:"outputModes,omitzero"` // media types; nil: text/plain
 	Cancel      bool     `json:"cancel"`               // it obeys cancel.request
+	Questions   bool     `json:"questions"`            // it asks; a question of one that does not say so fails the turn
+	Resume      bool     `json:"resume"`               // a new process goes on with its session's conversation
 }
 
 // Options change how a Conn speaks. The zero value is ready.

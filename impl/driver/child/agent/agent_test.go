@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 func speak(b *bus.Bus) {
 	c, _, err := agent.Accept(os.Stdin, os.Stdout, agent.Options{MaxLineBytes: 1 << 16})
 	if err == nil {
-		err = c.Greet(agent.Hello{InputModes: []string{"text/*"}, OutputModes: []string{"text/plain", "application/json"}, Cancel: true})
+		err = c.Greet(agent.Hello{InputModes: []string{"text/*"}, OutputModes: []string{"text/plain", "application/json"}, Cancel: true, Questions: true})
 	}
 	if err == nil {
 		err = c.Run(b)

@@ -18,7 +18,7 @@ func Stdio(in io.Reader, out io.Writer, o Options) error {
 		return err
 	}
 	d := New(o)
-	if err = c.Greet(protocol.Hello{InputModes: inputModes, OutputModes: outputModes, Cancel: true}); err == nil {
+	if err = c.Greet(protocol.Hello{InputModes: inputModes, OutputModes: outputModes, Cancel: true, Questions: true}); err == nil {
 		err = c.Run(d.Bus)
 	}
 	d.Close()
