@@ -34,6 +34,9 @@ func (s *stream) resume() {
 		thread, ok := s.a.parked[r.InterruptID]
 		delete(s.a.parked, r.InterruptID)
 		s.a.mu.Unlock()
+		if ok && r.Status == "cancelled" {
+			continue
+		}
 		var said wire.Answer
 		if err := json.Unmarshal(r.Payload, &said); err != nil || !ok || thread != s.in.ThreadID && thread != crashes || r.Status != "resolved" {
 			s.send("RUN_ERROR", "message", "no such interrupt")
