@@ -45,6 +45,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if wrongUsage(err) {
 		return exitUsage
 	}
+	if errors.Is(err, errAsks) {
+		return exitAsks
+	}
 	return exitFailure
 }
 
@@ -85,7 +88,7 @@ func root() *cobra.Command {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	c.AddCommand(serveCommand(), cardCommand(), dbCommand(), versionCommand())
+	c.AddCommand(serveCommand(), cardCommand(), dbCommand(), sendCommand(), tasksCommand(), versionCommand())
 	return c
 }
 
