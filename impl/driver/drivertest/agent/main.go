@@ -74,7 +74,14 @@ func answer(message string) error {
 		if rest == "chunks" {
 			_ = say("1.2.")
 		}
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		me, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		if err := me.Kill(); err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
 	case "garbage":
 		return say("\xff\xfe\x00 sane \xc3\x28\x1b[31m\xe2\x82")
 	case "rogue": // what it leaves behind means to go on talking
