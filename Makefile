@@ -3,7 +3,7 @@ GO       ?= go
 TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 60s
 
-.PHONY: help run build check fmt vet staticcheck test soak fuzz clean
+.PHONY: help run build check fmt vet staticcheck test report soak fuzz clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -27,6 +27,9 @@ staticcheck:
 
 test: ## the tests, house rules and conformance vectors among them
 	$(GO) test -race -shuffle=on -timeout 20m ./...
+
+report: ## write docs/conformance.md from conformance/requirements.yaml
+	$(GO) run ./conformance/report
 
 soak: ## proxies and loads in real time and real amounts, about 5 minutes (not part of check)
 	A2ASERVE_SOAK=1 $(GO) test -count=1 -v -timeout 60m -run 'ThroughNginx|HostileTraffic|MemoryComesBack' ./conformance
