@@ -2,7 +2,7 @@
 # the statements under queries/. tools.go has the steps. Nothing needs the network
 # once the modules are there.
 
-.PHONY: generate generate-check
+.PHONY: generate generate-check spec-diff
 
 generate: ## write spec/, gen/ and docs/events.md (PROTO=path/a2a.proto: from that file instead of the pinned descriptor)
 	@PROTO='$(PROTO)' $(GO) generate -tags tools tools.go
@@ -15,3 +15,8 @@ generate-check: ## generate into a copy and fail on any difference, untracked fi
 	(cd "$$copy" && rm -f spec/a2a.schema.json spec/openapi.json spec/REVISION) && \
 	$(MAKE) --no-print-directory -C "$$copy" generate PROTO= && \
 	diff -r spec "$$copy/spec" && diff -r gen "$$copy/gen" && diff docs/events.md "$$copy/docs/events.md" && echo "generated files are up to date"
+
+# Compares with what spec/REVISION names; after a go get of the module, PROTO and MODULE
+# can be left out.
+spec-diff: ## say what a revision does before it is applied (PROTO=path/a2a.proto or MODULE=v2.x.y; FROM=the old one; FORMAT=json)
+	@$(GO) run ./cmd/specgen diff --proto='$(PROTO)' --module='$(MODULE)' --from='$(FROM)' --format='$(or $(FORMAT),text)'

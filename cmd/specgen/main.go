@@ -61,6 +61,39 @@ func command() *cobra.Command {
 		},
 	}
 	protocol.Flags().StringVar(&o.Proto, "proto", "", "an a2a.proto to generate from, instead of the pinned descriptor")
-	root.AddCommand(protocol, models, events)
+	root.AddCommand(protocol, models, events, diffCommand(&o))
 	return root
+}
+
+// diffCommand prints what a revision does, before anything is changed.
+func diffCommand(o *specgen.Options) *cobra.Command {
+	var d specgen.DiffOptions
+	var format string
+	diff := &cobra.Command{
+		Use: "diff", Short: "Say what a revision of the protocol's definition does", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return fmt.Errorf("format is %q, not text or json", format)
+			}
+			d.Root = o.Root
+			r, err := specgen.Diff(cmd.Context(), d)
+			if err != nil {
+				return err
+			}
+			if format == "text" {
+				return r.WriteText(cmd.OutOrStdout())
+			}
+			b, err := r.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(b)
+			return err
+		},
+	}
+	diff.Flags().StringVar(&d.Proto, "proto", "", "the new revision: an a2a.proto")
+	diff.Flags().StringVar(&d.Module, "module", "", "the new revision: a version of the official Go module (default: the one in go.mod)")
+	diff.Flags().StringVar(&d.From, "from", "", "the old revision: a version or an a2a.proto (default: the one in spec/REVISION)")
+	diff.Flags().StringVar(&format, "format", "text", "text or json")
+	return diff
 }

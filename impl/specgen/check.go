@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // checkTables refuses rows that match nothing in the descriptor, and things of the
@@ -14,6 +16,7 @@ func checkTables(s *source, t *tables) (undescribed []string, err error) {
 	checkOperations(s, t, &p)
 	checkStates(s, t, &p)
 	checkConstraints(s, t, &p)
+	checkStored(s, t, &p)
 	undescribed = checkDescriptions(s, t, &p)
 	return undescribed, p.err()
 }
@@ -181,6 +184,23 @@ func checkConstraints(s *source, t *tables, p *problems) {
 		}
 		if r.Rule != "exactly_one" {
 			p.add("spec/constraints.yaml: %s: rule %q is not exactly_one", name, r.Rule)
+		}
+	}
+}
+
+// checkStored matches stored.yaml with messages and enums: a renamed one must not lose
+// sight of what is stored of it.
+func checkStored(s *source, t *tables, p *problems) {
+	for _, kind := range []map[string][]string{t.Stored.Documents, t.Stored.Files} {
+		for _, name := range slices.Sorted(maps.Keys(kind)) {
+			if s.file.Messages().ByName(protoreflect.Name(name)) == nil {
+				p.add("spec/stored.yaml: %s matches no message", name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Stored.Codes)) {
+		if s.file.Enums().ByName(protoreflect.Name(name)) == nil {
+			p.add("spec/stored.yaml: %s matches no enum", name)
 		}
 	}
 }

@@ -78,6 +78,16 @@ func printMethod(b *strings.Builder, m protoreflect.MethodDescriptor) {
 	}
 	rule := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
 	fmt.Fprintf(b, "  rpc %s(.%s) returns (%s.%s) {\n    option (google.api.http) = {", m.Name(), m.Input().FullName(), stream, m.Output().FullName())
+	printRule(b, rule)
+	for _, r := range rule.AdditionalBindings {
+		b.WriteString(" additional_bindings {")
+		printRule(b, r)
+		b.WriteString("}")
+	}
+	b.WriteString("};\n  }\n")
+}
+
+func printRule(b *strings.Builder, rule *annotations.HttpRule) {
 	switch p := rule.Pattern.(type) {
 	case *annotations.HttpRule_Get:
 		fmt.Fprintf(b, "get: %q", p.Get)
@@ -89,7 +99,6 @@ func printMethod(b *strings.Builder, m protoreflect.MethodDescriptor) {
 	if rule.Body != "" {
 		fmt.Fprintf(b, " body: %q", rule.Body)
 	}
-	b.WriteString("};\n  }\n")
 }
 
 func printField(b *strings.Builder, f protoreflect.FieldDescriptor) {

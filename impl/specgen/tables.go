@@ -20,6 +20,7 @@ type tables struct {
 	Operations   []operationRow
 	States       []stateRow
 	Transitions  []transitionRow
+	Stored       stored
 }
 
 // descriptions are our own sentences, by the names of the wire.
@@ -130,6 +131,12 @@ type transitionRow struct {
 	Why     string
 }
 
+// stored says what outlives the process: columns by the message or enum in them, and
+// keys of the configuration that name files.
+type stored struct {
+	Documents, Codes, Files map[string][]string
+}
+
 // loadTables reads the tables. A key that no table has is an error.
 func loadTables(root string) (*tables, error) {
 	var t tables
@@ -154,6 +161,7 @@ func loadTables(root string) (*tables, error) {
 		read("descriptions.yaml", &t.Descriptions), read("constraints.yaml", &t.Constraints),
 		read("errors.yaml", &errorFile), read("capabilities.yaml", &capabilityFile),
 		read("operations.yaml", &operationFile), read("states.yaml", &stateFile),
+		read("stored.yaml", &t.Stored),
 	)
 	t.Errors, t.Capabilities, t.Operations = errorFile.Errors, capabilityFile.Capabilities, operationFile.Operations
 	t.States, t.Transitions = stateFile.States, stateFile.Transitions

@@ -72,6 +72,9 @@ func TestRowsThatMatchNothing(t *testing.T) {
 		"states.yaml: TASK_STATE_FAILED to TASK_STATE_WORKING: TASK_STATE_FAILED is terminal": func(t *tables) {
 			t.Transitions = append(t.Transitions, transitionRow{From: []string{"TASK_STATE_FAILED"}, To: "TASK_STATE_WORKING", Section: "1"})
 		},
+		"stored.yaml: Tsak matches no message":               func(t *tables) { t.Stored.Documents["Tsak"] = []string{"tasks.status"} },
+		"stored.yaml: Role matches no message":               func(t *tables) { t.Stored.Files["Role"] = nil },
+		"stored.yaml: Task matches no enum":                  func(t *tables) { t.Stored.Codes["Task"] = nil },
 		"states.yaml: no transition to TASK_STATE_SUBMITTED": func(t *tables) { t.Transitions = t.Transitions[1:] },
 	} {
 		tab := mustTables(t)
@@ -111,7 +114,7 @@ func TestTablesMatchTheDescriptor(t *testing.T) {
 
 func TestUnknownKeyInATable(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"descriptions", "constraints", "errors", "capabilities", "operations", "states"} {
+	for _, name := range []string{"descriptions", "constraints", "errors", "capabilities", "operations", "states", "stored"} {
 		b, err := os.ReadFile(filepath.Join(root, "spec", name+".yaml"))
 		if err != nil {
 			t.Fatal(err)
