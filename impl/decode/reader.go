@@ -206,7 +206,8 @@ func (r *reader) text(s *shape, t jsontext.Token) (any, error) {
 		str = base64.StdEncoding.EncodeToString(b)
 		return str[:min(len(str), 4)], r.out.WriteToken(jsontext.String(str))
 	case kindTime:
-		if _, err := time.Parse(time.RFC3339Nano, str); err != nil || !timestamp.MatchString(str) {
+		// google.protobuf.Timestamp begins with the year 1.
+		if t, err := time.Parse(time.RFC3339Nano, str); err != nil || t.Year() < 1 || !timestamp.MatchString(str) {
 			r.fail("must be a time such as 2026-01-02T03:04:05.678Z, in UTC")
 			str = "2000-01-01T00:00:00Z" // reported already
 		}

@@ -23,10 +23,15 @@ type Event struct {
 	Data  []byte        // lines joined by \n
 	Retry time.Duration // zero: not said
 
+	Places []Place // where each line of the data begins
+
 	// Cut reports that the stream ended within the record. The standard drops such
 	// an event; whoever can tell that the data is whole may use it.
 	Cut bool
 }
+
+// Place is a line of the stream and a column in it, in bytes, both from 1.
+type Place struct{ Line, Column int }
 
 // Reader takes a stream apart. It is not safe for concurrent use.
 type Reader struct {
@@ -36,6 +41,7 @@ type Reader struct {
 	afterCR bool
 	id      string
 	line    []byte
+	number  int // of that line
 	done    error
 }
 
@@ -70,6 +76,7 @@ func (r *Reader) Next() (Event, error) {
 		}
 		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
+		place := Place{r.number, len(line) - len(value) + 1}
 		switch string(field) {
 		case "data":
 			if hasData {
@@ -79,6 +86,7 @@ func (r *Reader) Next() (Event, error) {
 				r.done = fmt.Errorf("%w: more than %d bytes", ErrTooLong, r.max)
 				return Event{}, r.done
 			}
+			e.Places = append(e.Places, place)
 			hasData = true
 		case "event":
 			if len(value) > 0 {
@@ -107,6 +115,7 @@ func (r *Reader) Next() (Event, error) {
 // may have nothing more to say for minutes.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
+	r.number++
 	if !r.started {
 		r.started = true
 		if b, _ := r.in.Peek(3); string(b) == "\ufeff" {
