@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type batch struct {
 	tells   []event.Event // for the agent
 	replies []func(error) // for clients; nil: journalled
 	end     bool          // the task is over
+
+	answered []context.Context // of the messages that it takes, for the observer
 }
 
 // stamp sets the time of the next status: whole milliseconds that never go back.

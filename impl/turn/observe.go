@@ -47,10 +47,13 @@ func (r *Run) observe(request context.Context) {
 	}
 }
 
-// report passes on the states of a batch that has been stored.
+// report passes on the answers and states of a batch that has been stored.
 func (r *Run) report(b *batch) {
 	if r.e.Observe == nil {
 		return
+	}
+	for _, request := range b.answered {
+		r.seen.Answered(request)
 	}
 	for i := range b.changes {
 		if b.changes[i].Kind == StatusChanged {

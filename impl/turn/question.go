@@ -59,12 +59,9 @@ func (e *Engine) Answer(ctx context.Context, in Input) (Sent, error) {
 		watch = r.log.watch()
 	}
 	got := make(chan reply, 1)
-	rep, err := r.ask(ctx, answerAsk{in.Message, in.AcceptedOutputModes, got}, got)
+	rep, err := r.ask(ctx, answerAsk{ctx, in.Message, in.AcceptedOutputModes, got}, got)
 	if err != nil && watch != nil {
 		watch.close()
-	}
-	if err == nil {
-		r.seen.Answered(ctx)
 	}
 	return Sent{Run: r, Record: rep.rec, From: rep.from, watch: watch}, err
 }
@@ -239,6 +236,7 @@ func (b *batch) answer(a answerAsk) {
 		told.FreeText = text
 	}
 	b.addHistory(doc)
+	b.answered = append(b.answered, a.ctx)
 	b.close(i)
 	b.tell(told)
 	// The task as it stands now, whatever else this batch may do to it: who reads on from

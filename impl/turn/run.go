@@ -184,6 +184,7 @@ func (s Sent) Await(ctx context.Context) (Record, error) {
 type (
 	cancelAsk struct{ reply chan<- reply }
 	answerAsk struct {
+		ctx   context.Context // its call's, for the observer alone
 		msg   a2a.Message
 		modes []string
 		reply chan<- reply
