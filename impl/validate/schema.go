@@ -39,6 +39,7 @@ type node struct {
 	oneof    []string
 	elem     *node // of an array or map
 
+	open     bool // other members are as good: a detail has those of its @type
 	nonEmpty bool
 	min, max float64
 	pattern  *regexp.Regexp
@@ -58,7 +59,7 @@ type member struct {
 // a generator that this package has not caught up with.
 var known = []string{"$ref", "additionalProperties", "contentEncoding", "deprecated", "description", "enum", "format", "items",
 	"maximum", "minItems", "minLength", "minimum", "oneOf", "pattern", "properties", "required", "type",
-	"x-enum-descriptions", "x-enum-numbers", "x-oneof", "x-proto-name"}
+	"x-enum-descriptions", "x-enum-numbers", "x-oneof", "x-open", "x-proto-name"}
 
 // extra are what the proto leaves to the bindings: errors (A2A §9.5, §11.6) and the empty answer.
 const extra = `{
@@ -70,7 +71,7 @@ const extra = `{
 	"Status": {"type": "object", "required": ["code", "message"], "properties": {
 		"code": {"type": "integer"}, "status": {"type": "string"}, "message": {"type": "string"},
 		"details": {"type": "array", "items": {"$ref": "#/$defs/ErrorDetail"}}}},
-	"ErrorDetail": {"type": "object", "required": ["@type"], "properties": {
+	"ErrorDetail": {"type": "object", "x-open": true, "required": ["@type"], "properties": {
 		"@type": {"type": "string", "minLength": 1}, "reason": {"type": "string"}, "domain": {"type": "string"}}}
 }`
 
@@ -167,7 +168,7 @@ func (n *node) describe(all map[string]*node, d object) {
 }
 
 func (n *node) object(all map[string]*node, d object) {
-	n.kind, n.members, n.required = kindObject, map[string]*member{}, words(d["required"])
+	n.kind, n.members, n.required, n.open = kindObject, map[string]*member{}, words(d["required"]), d["x-open"] != nil
 	properties, _ := d["properties"].(object)
 	for name, p := range properties {
 		m := &member{name: name, section: memberSections[n.def+"."+name], node: n.part(all, p.(object))}

@@ -158,6 +158,7 @@ func TestJSONRPC(t *testing.T) {
 		{name: "null beside result", text: `{"jsonrpc":"2.0","id":1,"result":` + okTask + `,"error":null}`, want: "[JSON-RPC response: Task]\n1:1 error rpc.outcome"},
 		{name: "null result", text: `{"jsonrpc":"2.0","id":1,"result":null}`, want: "[JSON-RPC response]\n1:34 error rpc.outcome /result"},
 		{name: "error", text: `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no","data":[{"@type":"t","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}`, want: "[JSON-RPC error]"},
+		{name: "details of any type", options: validate.Options{Strict: true}, text: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no","data":[{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[]}]}}`, want: "[JSON-RPC error]"},
 		{name: "error of another code", text: `{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no","data":[{"@type":"t","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}`,
 			want: "[JSON-RPC error]\n1:93 error error.reason /error/data/0/reason"},
 		{name: "error data of 0.3", text: `{"jsonrpc":"2.0","id":1,"error":{"code":"-32001","data":{"a":1}}}`,

@@ -149,6 +149,8 @@ func (w *walker) object(n *node, at int) error {
 		case twice:
 			w.fail("duplicate", place, "", "one %q: it is there already", key)
 			err = w.free()
+		case m == nil && n.open:
+			err = w.free()
 		case m == nil:
 			w.unknown(n, name, place)
 			err = w.free()
