@@ -15,6 +15,7 @@ import (
 
 	"a2aserve/conformance/ledger"
 	"a2aserve/conformance/vector"
+	tried "a2aserve/impl/check"
 )
 
 const requirements = "requirements.yaml"
@@ -271,11 +272,9 @@ func (r *resolver) step(proof string) error {
 	return fmt.Errorf("the vector has no such step with that expectation")
 }
 
-// checks are the ids of a2aserve check.
-var checks = map[string]bool{}
-
+// check finds a check of a2aserve check.
 func check(id string) error {
-	if !checks[id] {
+	if tried.ByID(id) == nil {
 		return fmt.Errorf("there is no such check")
 	}
 	return nil

@@ -88,7 +88,7 @@ func root() *cobra.Command {
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	c.AddCommand(serveCommand(), cardCommand(), validateCommand(), dbCommand(), sendCommand(), tasksCommand(), versionCommand())
+	c.AddCommand(serveCommand(), cardCommand(), validateCommand(), checkCommand(), dbCommand(), sendCommand(), tasksCommand(), versionCommand())
 	return c
 }
 
