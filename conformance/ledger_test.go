@@ -272,6 +272,44 @@ func (r *resolver) step(proof string) error {
 	return fmt.Errorf("the vector has no such step with that expectation")
 }
 
+// A check that is named as a proof passes here, to the letter, wherever it can be tried.
+func TestNamedChecksPass(t *testing.T) {
+	target := serve(t, tokens+"strict_version_header: true\nstrict_terminal_subscribe: true\n")
+	scenario := tried.DemoScenario()
+	scenario.Messages[tried.Delayed], scenario.Messages[tried.Chunks] = "slow 50 done", "chunks 4 60"
+	report, err := tried.Run(t.Context(), tried.Options{URL: target.Origin, Token: target.Tokens["alice"], SecondToken: target.Tokens["bob"], Scenario: scenario})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string][]*tried.Result{}
+	for _, r := range report.Results {
+		verdicts[r.ID] = append(verdicts[r.ID], r)
+	}
+	named := 0
+	for _, s := range loadLedger(t).Sections {
+		for _, row := range s.Rows {
+			for _, p := range row.Proofs {
+				id, ok := strings.CutPrefix(p, "check ")
+				if !ok {
+					continue
+				}
+				named++
+				if len(verdicts[id]) == 0 {
+					t.Errorf("%s: check %s was not tried", row.ID, id)
+				}
+				for _, r := range verdicts[id] {
+					if r.Verdict != tried.Pass {
+						t.Errorf("%s: check %s %s: %s, %s", row.ID, id, r.Binding, r.Verdict, r.Reason)
+					}
+				}
+			}
+		}
+	}
+	if named < 100 {
+		t.Errorf("only %d checks are named", named)
+	}
+}
+
 // check finds a check of a2aserve check.
 func check(id string) error {
 	if tried.ByID(id) == nil {
