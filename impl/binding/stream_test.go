@@ -109,7 +109,7 @@ func TestAFrameWithoutJSONOnlyEnds(t *testing.T) {
 func TestARefusedStreamIsAnOrdinaryError(t *testing.T) {
 	s := serve(t, Options{})
 	s.fake.log = func(string) (*op.Stream, error) { return nil, a2a.TaskNotFoundError.Errorf("Task not found") }
-	if status, body, h := s.do("GET", "/a2a/v1/tasks/t:subscribe", "", "Accept", "text/event-stream"); status != 404 || h.Get("Content-Type") != "application/a2a+json" {
+	if status, body, h := s.do("GET", "/a2a/v1/tasks/t:subscribe", "", "Accept", "text/event-stream"); status != 404 || h.Get("Content-Type") != "application/json" {
 		t.Errorf("%d %v %s", status, h, body)
 	}
 	if status, body, h := s.do("POST", "/a2a", rpcFollow, "Accept", "text/event-stream"); status != 200 || h.Get("Content-Type") != "application/json" || parse(t, body).Error.Code != -32001 {

@@ -12,15 +12,17 @@ import (
 
 // The media types of the bindings (A2A §9.1, §11.1, §14.1).
 const (
-	JSON    = "application/json"
-	A2AJSON = "application/a2a+json"
+	JSON        = "application/json"
+	A2AJSON     = "application/a2a+json"
+	EventStream = "text/event-stream"
 )
 
 // MediaType chooses what a REST response is labelled: a2a+json, unless the caller prefers
 // plain JSON. A header that allows neither gets a2a+json all the same: an answer in a
-// known format serves a caller better than none.
+// known format serves a caller better than none. Who asked for a stream and gets a refusal
+// has named no JSON at all; clients such as the official one for Go read it as plain JSON only.
 func MediaType(r *http.Request) string {
-	plain, own := 0.0, 0.0
+	plain, own, stream := 0.0, 0.0, false
 	for _, line := range r.Header.Values("Accept") {
 		for item := range strings.SplitSeq(line, ",") {
 			typ, params, err := mime.ParseMediaType(item)
@@ -36,10 +38,12 @@ func MediaType(r *http.Request) string {
 				plain = max(plain, q)
 			case A2AJSON:
 				own = max(own, q)
+			case EventStream:
+				stream = true
 			}
 		}
 	}
-	if plain > own {
+	if plain > own || stream && own == 0 {
 		return JSON
 	}
 	return A2AJSON

@@ -100,7 +100,8 @@ func TestCausesStayHome(t *testing.T) {
 
 func TestMediaType(t *testing.T) {
 	for accept, want := range map[string]string{
-		"": A2AJSON, "*/*": A2AJSON, "application/json": JSON, "Application/JSON; q=0.5": JSON, "text/event-stream": A2AJSON,
+		"": A2AJSON, "*/*": A2AJSON, "application/json": JSON, "Application/JSON; q=0.5": JSON,
+		"text/event-stream": JSON, "text/event-stream, */*;q=0.1": JSON, "text/event-stream, application/a2a+json": A2AJSON,
 		"application/a2a+json, application/json": A2AJSON, "application/json, application/a2a+json;q=0.9": JSON,
 		"application/json;q=0": A2AJSON, "application/json;q=0.2, application/a2a+json;q=0.9": A2AJSON, ";;": A2AJSON,
 	} {
