@@ -3,7 +3,7 @@ GO       ?= go
 TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 60s
 
-.PHONY: help run build check fmt vet staticcheck test report soak fuzz clean
+.PHONY: help run build check fmt vet staticcheck test interop report soak fuzz clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -27,6 +27,12 @@ staticcheck:
 
 test: ## the tests, house rules and conformance vectors among them
 	$(GO) test -race -shuffle=on -timeout 20m ./...
+
+interop: ## other people's clients: Go, ADK, JavaScript (Node.js 20 and npm), a browser (Chromium)
+	@if command -v npm >/dev/null; then cd conformance/interop/js && \
+	  npm install --silent --no-package-lock --no-audit --no-fund --no-update-notifier --omit=peer --ignore-scripts; fi
+	cd conformance/interop && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && \
+	  $(GO) test -shuffle=on -timeout 10m ./...
 
 report: ## write docs/conformance.md from conformance/requirements.yaml
 	$(GO) run ./conformance/report
