@@ -104,6 +104,7 @@ func TestViolations(t *testing.T) {
 		{"null part", part(`null`), "message.parts[0]: must be an object"},
 		{"kinds", part(`{"text":5},{"raw":{}},7`), "message.parts[0].text: must be a string|message.parts[1].raw: must be a string|message.parts[2]: must be an object"},
 		{"base64", part(`{"raw":"***"}`), "message.parts[0].raw: must be base64"},
+		{"half of the padding, both alphabets", part(`{"raw":"AA="},{"raw":"-+-_"}`), "message.parts[0].raw: must be base64|message.parts[1].raw: must be base64"},
 		{"struct", part(`{"text":"a","metadata":[]}`), "message.parts[0].metadata: must be an object"},
 		{"object for a string", `{"message":{"messageId":{"a":1},"role":"ROLE_USER","parts":{"text":"x"}}}`, "message.messageId: must be a string|message.parts: must be an array"},
 		{"array at the top", `[]`, ": must be an object"},

@@ -191,14 +191,26 @@ func (r *reader) leave(t jsontext.Token) error {
 	return r.out.WriteToken(t)
 }
 
+// Base64 reads bytes as Go's ProtoJSON reader does: in one of the two alphabets, with all of the
+// padding or none. Line breaks are skipped, but count where the length tells which.
+func Base64(s string) ([]byte, error) {
+	encoding := base64.StdEncoding
+	if strings.ContainsAny(s, "-_") {
+		encoding = base64.URLEncoding
+	}
+	if len(s)%4 != 0 {
+		encoding = encoding.WithPadding(base64.NoPadding)
+	}
+	return encoding.DecodeString(s)
+}
+
 // text copies a string, in the one form that its shape is written in: Go's decoder refuses
 // base64url and missing padding, which the schema's pattern lets through.
 func (r *reader) text(s *shape, t jsontext.Token) (any, error) {
 	str := t.String()
 	switch s.kind {
 	case kindBytes:
-		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(str, "="))
-		b, err := base64.RawStdEncoding.DecodeString(plain)
+		b, err := Base64(str)
 		if err != nil {
 			r.fail("must be base64")
 		}

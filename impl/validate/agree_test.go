@@ -57,7 +57,8 @@ func sample(n *node, depth int) any {
 
 // others are what takes the place of each value in turn.
 var others = []string{`null`, `""`, `"text"`, `"ROLE_USER"`, `"TASK_STATE_WORKING"`, `"TASK_STATE_UNSPECIFIED"`, `"completed"`, `0`, `1`, `7`, `99`, `-1`, `1.0`, `1e1`,
-	`1.5`, `3000000000`, `"5"`, `"5.0"`, `" 5"`, `true`, `"true"`, `[]`, `[null]`, `["a"]`, `{}`, `{"a":null}`, `"AA"`, `"A-_="`, `"A+_="`, `"A*"`, `"AAEC\n"`, `"A"`,
+	`1.5`, `3000000000`, `"5"`, `"5.0"`, `" 5"`, `true`, `"true"`, `[]`, `[null]`, `["a"]`, `{}`, `{"a":null}`, `"AA"`, `"A-_="`, `"A+_="`, `"A*"`, `"AAEC\n"`, `"A"`, `"AA="`, `"="`, `"-+-_"`, `"AAE=\n"`,
+	`"AA\nEC"`,
 	`"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05+00:00"`, `"2026-01-02T03:04:05.1234567890Z"`, `"2026-01-02T03:04:05,5Z"`, `"2026-01-02 03:04:05Z"`, `"2026-13-02T03:04:05Z"`, `"0000-01-01T00:00:00Z"`}
 
 // variants are the sample of a definition with one thing changed, down to some levels.
@@ -127,6 +128,15 @@ func everyVariant(t *testing.T, f func(t *testing.T, def string, doc []byte)) {
 			}
 			give(nil)
 			variants(v, 1, give)
+			for _, arm := range definitions[def].oneof { // the sample has the first only
+				o := sample(definitions[def], 1).(object)
+				for _, other := range definitions[def].oneof {
+					delete(o, other)
+				}
+				o[arm] = sample(definitions[def].members[arm].node, 0)
+				v = o
+				replace(o[arm], 1, func(x any) { o[arm] = x; give(nil) })
+			}
 		})
 	}
 }

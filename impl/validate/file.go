@@ -64,7 +64,7 @@ func (f *file) plan(text []byte) (p plan, o outline) {
 	case f.stream != nil && !o.holds("error", '{'):
 		p.def, p.by = "StreamResponse", "its place in a stream"
 	default:
-		p.def, p.by = recognise(o)
+		p.def, p.by = recognise(o, nil)
 		if p.def == "" {
 			p.later = append(p.later, unrecognised("", p.by))
 			p.by, p.node = "", anything
@@ -105,6 +105,8 @@ func (f *file) judge(d document) Result {
 			later.offset = offsetOf(d.text, later.pointer)
 			c.add(later)
 		}
+	} else if f.stream != nil {
+		f.stream.skip()
 	}
 	r := Result{File: f.name, Number: f.number, Type: p.kind, By: p.by, From: p.from}
 	r.Line, r.Column = d.at.at(offsetOf(d.text, ""))

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -107,12 +108,16 @@ var old = map[string]string{
 }
 
 // recognise tells the definition by the shape, and by what it did; "" if it could be several.
-func recognise(o outline) (def, by string) {
-	if def, ok := old[o.text("kind")]; ok {
-		return def, "its kind"
+// If as is not nil, only what it names may stand there, and counts as what as says.
+func recognise(o outline, as map[string]string) (def, by string) {
+	if def, ok := old[o.text("kind")]; ok && (as == nil || as[def] != "") {
+		return cmp.Or(as[def], def), "its kind"
 	}
 rows:
 	for _, row := range telling {
+		if as != nil && as[row.def] == "" {
+			continue
+		}
 		for name, k := range row.also {
 			if !o.holds(name, jsontext.Kind(k[0])) {
 				continue rows
@@ -120,14 +125,17 @@ rows:
 		}
 		for _, name := range row.any {
 			if o.has(name) {
-				return row.def, "its member " + o[fold(name)].name
+				return cmp.Or(as[row.def], row.def), "its member " + o[fold(name)].name
 			}
 		}
 	}
 	if o.holds("message", '{') {
+		if as != nil {
+			return "SendMessageResponse", "its member message"
+		}
 		return aboutMessage(sketch(o["message"].value))
 	}
-	return fitting(o)
+	return fitting(o, as)
 }
 
 // aboutMessage tells a request from a response by who speaks: both may hold nothing else.
@@ -140,10 +148,13 @@ func aboutMessage(m outline) (def, by string) {
 
 // fitting is the one definition that has all these members, or of several such the one
 // whose required members are all there.
-func fitting(o outline) (def, by string) {
+func fitting(o outline, as map[string]string) (def, by string) {
 	var all, whole []string
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		n := definitions[name]
+		if as != nil && as[name] != name {
+			continue
+		}
 		if n.kind != kindObject || len(o) == 0 || slices.ContainsFunc(slices.Collect(maps.Keys(o)), func(name string) bool { return n.near(name) == "" }) {
 			continue
 		}

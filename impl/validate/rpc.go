@@ -101,6 +101,16 @@ func (f *file) request(o outline, p *plan) {
 	}
 }
 
+// results are what the operations answer with. A message or an event stands there only in
+// a member that says what it is (A2A §3.1.1, §3.2.3).
+var results = func() map[string]string {
+	as := map[string]string{"Message": "SendMessageResponse", "TaskStatusUpdateEvent": "StreamResponse", "TaskArtifactUpdateEvent": "StreamResponse"}
+	for _, o := range op.Table {
+		as[o.Response] = o.Response
+	}
+	return as
+}()
+
 // response plans the reading of a JSON-RPC response: its result is that of the request with
 // the same id, else of the method that was given, else of the shape.
 func (f *file) response(o outline, p *plan) {
@@ -117,7 +127,7 @@ func (f *file) response(o outline, p *plan) {
 		def, by = operation.Response, "the method "+operation.Name
 	case o.holds("result", '{'):
 		result := sketch(o["result"].value)
-		if def, by = recognise(result); len(result) == 0 {
+		if def, by = recognise(result, results); len(result) == 0 {
 			def, by = "Empty", "its result"
 		}
 	}

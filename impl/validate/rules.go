@@ -22,7 +22,7 @@ type Rule struct {
 }
 
 // Rules lists all rules. Validity equals that of ProtoJSON's readers but for the errors whose
-// Reader is false.
+// Reader is false, and the warnings whose Reader is true.
 var Rules = []Rule{
 	{"json", "9.5", Error, Error, Error, true, "the text is JSON in UTF-8"},
 	{"duplicate", "5.5", Error, Error, Error, true, "no object has a member twice, in either spelling"},
@@ -40,6 +40,8 @@ var Rules = []Rule{
 	{"range", "", Error, Error, Error, false, "the number is within its bounds"},
 	{"pattern", "", Error, Error, Error, false, "the string has the form that the section names"},
 	{"base64", "", Error, Error, Error, true, "bytes are in base64"},
+	// Our server keeps such a number as it is written; a google.protobuf.Value cannot.
+	{"number", "", Warning, Warning, Error, true, "a number in free-form data fits into a double"},
 	{"timestamp", "5.6.1", Error, Error, Error, true, "a time is in ISO 8601"},
 	{"timestamp.offset", "5.6.1", Error, Error, Error, false, "a time is in UTC and ends in Z"},
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"a2aserve/impl/decode"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -123,15 +125,44 @@ func whole(s string) (int64, bool) {
 	return int64(f), true
 }
 
-// plain turns base64url into base64 without padding.
-var plain = strings.NewReplacer("-", "+", "_", "/")
+// beyond reports whether a JSON number does not fit into a double.
+func beyond(number string) bool {
+	if len(number) <= 308 && !strings.ContainsAny(number, "eE") {
+		return false
+	}
+	_, err := strconv.ParseFloat(number, 64)
+	return err != nil
+}
+
+// anyBeyond looks for such a number in a JSON value, much faster than by reading its tokens.
+func anyBeyond(v []byte) bool {
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case c == '"':
+			for i++; v[i] != '"'; i++ {
+				if v[i] == '\\' {
+					i++
+				}
+			}
+		case '0' <= c && c <= '9':
+			from := i
+			for i < len(v) && strings.IndexByte("0123456789+-.eE", v[i]) >= 0 {
+				i++
+			}
+			if beyond(string(v[from:i])) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (w *walker) bytes(s string, at int, section string) {
 	_, err := base64.StdEncoding.DecodeString(s)
 	if err == nil && !strings.ContainsAny(s, "\r\n") { // which the decoder skips
 		return
 	}
-	if _, err = base64.RawStdEncoding.DecodeString(plain.Replace(strings.TrimRight(s, "="))); err != nil {
+	if _, err = decode.Base64(s); err != nil {
 		w.fail("base64", at, section, "base64")
 		return
 	}

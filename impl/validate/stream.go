@@ -16,7 +16,8 @@ const maxArtifacts = 10_000
 
 // stream is what has been seen of a captured stream.
 type stream struct {
-	frames, line  int // so far, and where the last one stands
+	frames, line  int  // those that count, and where the last event stands
+	unclear       bool // before them came one that does not count
 	task, message bool
 	id, context   string
 	state         a2a.TaskState
@@ -62,10 +63,32 @@ type identity struct {
 	ArtifactID string `json:"artifactId"`
 }
 
+// read takes what is of use of a StreamResponse, and reports whether it can count as a frame.
+func (x *frame) read(payload []byte) bool {
+	if json.Unmarshal(payload, x, jsontext.AllowDuplicateNames(true)) != nil {
+		return false
+	}
+	arms := 0
+	for _, set := range []bool{x.Task != nil, x.Message != nil, x.StatusUpdate != nil, x.ArtifactUpdate != nil} {
+		if set {
+			arms++
+		}
+	}
+	return arms == 1
+}
+
+// skip passes a frame over that counts for nothing. What the stream begins with is not known then.
+func (s *stream) skip() { s.unclear = s.unclear || s.frames == 0 }
+
 // frame judges the place of the next frame in the stream. o is the outline of the whole
-// document, payload the StreamResponse in it. A frame that has not exactly one arm is
-// reported as such and counts for nothing here.
+// document, payload the StreamResponse in it. A frame that cannot be read or has not exactly
+// one arm is reported as such and counts for nothing here: the next one may be the first.
 func (s *stream) frame(payload []byte, p plan, o outline) (found []problem) {
+	var x frame
+	if !o.has("error") && !x.read(payload) {
+		s.skip()
+		return nil
+	}
 	first := s.frames == 0
 	s.frames++
 	say := func(rule, pointer, format string, args ...any) {
@@ -77,10 +100,6 @@ func (s *stream) frame(payload []byte, p plan, o outline) (found []problem) {
 			say("stream.after-end", "/error", "nothing: the task has ended")
 		}
 		s.ended = true
-		return found
-	}
-	var x frame
-	if json.Unmarshal(payload, &x, jsontext.AllowDuplicateNames(true)) != nil {
 		return found
 	}
 	switch {
@@ -154,7 +173,9 @@ func (s *stream) update(at, task, context string, say sayer) {
 		return
 	}
 	if s.frames == 1 {
-		say("stream.first", at, "a task or a message as the first frame")
+		if !s.unclear {
+			say("stream.first", at, "a task or a message as the first frame")
+		}
 		s.id, s.context = task, context
 	}
 	s.same(at+"/taskId", s.id, task, say)
@@ -216,7 +237,7 @@ func (s *stream) piece(id string, appended, last bool, at string, say sayer) {
 // end says what is only known once nothing more comes.
 func (f *file) end(in *source) {
 	s := f.stream
-	if s.frames == 0 {
+	if s.frames == 0 && !s.unclear {
 		return
 	}
 	r := Result{File: f.name, Number: f.number + 1, Line: max(s.line, 1), Column: 1, Type: "stream", From: Server}

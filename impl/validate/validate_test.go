@@ -247,6 +247,22 @@ func TestStreams(t *testing.T) {
 	))
 }
 
+// A text of nothing is no document, whatever type it is said to be of.
+func TestBlankTextIsNoDocument(t *testing.T) {
+	for _, kind := range []string{"", "StreamResponse", "Empty"} {
+		v, err := validate.New(validate.Options{Type: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"", " ", "\n\t"} {
+			r := v.Document([]byte(text))
+			if r.Valid || len(r.Findings) != 1 || r.Findings[0].Rule != "json" || r.Findings[0].Pointer != "" || r.Findings[0].Section != "9.5" {
+				t.Errorf("%q as %q: %+v", text, kind, r)
+			}
+		}
+	}
+}
+
 // What to do about a mistake is said, and a document of mistakes is not answered with all of them.
 func TestHints(t *testing.T) {
 	v, err := validate.New(validate.Options{})

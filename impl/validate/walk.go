@@ -22,6 +22,7 @@ type walker struct {
 	path   []byte // JSON pointer of the value being read
 	from   Sender
 	report func(p problem)
+	data   *node // what readers keep the value in, where that is free data; else nil
 }
 
 // problem is a finding before its place and level are known.
@@ -73,6 +74,10 @@ func (w *walker) document(n *node) {
 		w.report(problem{rule: "depth", expected: fmt.Sprintf("at most %d levels of nesting", decode.DefaultDepth)})
 	}
 	err := w.value(n, n.section())
+	if err == io.EOF { // inside a value the end is an unexpected one
+		w.report(problem{rule: "json", offset: len(w.text), expected: "a JSON value; there is none"})
+		return
+	}
 	if err == nil {
 		at := w.start()
 		if _, err = w.in.ReadToken(); err == nil {
@@ -93,14 +98,14 @@ func (w *walker) value(n *node, section string) error {
 	at, k := w.start(), w.in.PeekKind()
 	switch {
 	case n.kind == kindAny, n.kind == kindStruct && k == '{':
-		return w.free()
+		return w.free(n)
 	case n.kind == kindMap && k == '{', n.kind == kindObject && k == '{':
 		return w.object(n, at)
 	case n.kind == kindArray && k == '[':
 		return w.array(n, section, at)
 	case k == '{', k == '[':
 		w.mismatch(n, k, at, section)
-		return w.free()
+		return w.free(nil)
 	}
 	t, err := w.in.ReadToken()
 	if err == nil {
@@ -148,17 +153,17 @@ func (w *walker) object(n *node, at int) error {
 		switch twice := seen[key]; {
 		case twice:
 			w.fail("duplicate", place, "", "one %q: it is there already", key)
-			err = w.free()
+			err = w.free(nil)
 		case m == nil && n.open:
-			err = w.free()
+			err = w.free(nil)
 		case m == nil:
 			w.unknown(n, name, place)
-			err = w.free()
+			err = w.free(nil)
 		case w.in.PeekKind() == 'n' && m.null:
-			err = w.free()
+			err = w.free(nil)
 		case w.in.PeekKind() == 'n' && m.kind != kindAny && m.kind != kindID && n.kind != kindMap:
 			nulls[key] = place
-			err = w.free()
+			err = w.free(nil)
 		default:
 			if m.name != name {
 				w.fail("name.snake", place, "", "%q", m.name)
@@ -251,23 +256,29 @@ func (w *walker) array(n *node, section string, at int) error {
 }
 
 // free reads a value that nothing is said about. Duplicates are wrong there too, since two
-// readers might see different things.
-func (w *walker) free() error {
+// readers might see different things. n is the Struct or Value that it is; nil if it is
+// skipped by readers.
+func (w *walker) free(n *node) error {
 	at := w.start()
 	v, err := w.in.ReadValue()
-	if err != nil || v.IsValid() {
+	if n != nil && n.def == "" { // nothing is known of its readers
+		n = nil
+	}
+	if err != nil || v.IsValid() && (n == nil || !anyBeyond(v)) {
 		return err
 	}
-	// The parser has accepted it, so a name is there twice.
+	// The parser has accepted it, so a name is there twice, or a number is too big.
 	inner := newWalker(v, w.from, func(p problem) {
 		p.offset, p.pointer = p.offset+at, string(w.path)+p.pointer
 		w.report(p)
 	})
+	inner.data = n
 	return inner.anything()
 }
 
-// anything reads one value only to find duplicates in it.
+// anything reads one value only to find duplicates in it, and numbers that get lost.
 func (w *walker) anything() error {
+	at := w.start()
 	t, err := w.in.ReadToken()
 	if err != nil {
 		return err
@@ -294,6 +305,11 @@ func (w *walker) anything() error {
 			w.path = strconv.AppendInt(append(w.path[:length], '/'), int64(i), 10)
 			err = w.anything()
 		}
+	case '0':
+		if w.data != nil && beyond(t.String()) {
+			w.fail("number", at, w.data.section(), "a number that a double holds, up to about 1.8e308")
+		}
+		return nil
 	default:
 		return nil
 	}
