@@ -47,6 +47,9 @@ var errorTypes = map[string]struct {
 	"InternalError":                       {-32603, 500, ""},
 }
 
+// mediaTypes are those of an answer that is no stream (A2A §9.1, §11.1).
+var mediaTypes = map[Binding]string{JSONRPC: "application/json", REST: "application/a2a+json"}
+
 const requestID = `"vector-1"`
 
 func (t *Target) rpcRequest(ctx context.Context, op, params string) (*http.Request, []byte, error) {
@@ -145,11 +148,7 @@ func (r *reply) result() ([]byte, error) {
 	if r.frames != nil {
 		return nil, fmt.Errorf("an event stream of %d frames where one answer belongs", len(r.frames))
 	}
-	want := "application/a2a+json"
-	if r.binding == JSONRPC {
-		want = "application/json"
-	}
-	if got := r.res.Header.Get("Content-Type"); got != want {
+	if got, want := r.res.Header.Get("Content-Type"), mediaTypes[r.binding]; got != want {
 		return nil, fmt.Errorf("Content-Type %q, want %q", got, want)
 	}
 	if r.binding == REST {
@@ -220,6 +219,9 @@ func (r *reply) checkError(x Expect, vars Vars) error {
 			metadata = d.Metadata
 		}
 		for _, v := range d.Violations {
+			if !strings.HasSuffix(d.Type, "google.rpc.BadRequest") {
+				return fmt.Errorf("violations in a %s: %s", d.Type, r.body)
+			}
 			if v.Description == "" {
 				return fmt.Errorf("%s is refused without a reason: %s", v.Field, r.body)
 			}
@@ -249,6 +251,9 @@ func (r *reply) status(httpStatus int) (*status, []detail, error) {
 	var raw []jsontext.Value
 	if r.frames != nil {
 		return nil, nil, fmt.Errorf("an event stream instead of an error: %s", bytes.Join(r.frames, []byte("\n")))
+	}
+	if got := r.res.Header.Get("Content-Type"); got != mediaTypes[r.binding] {
+		return nil, nil, fmt.Errorf("an error of type %q, want %q: %.300s", got, mediaTypes[r.binding], r.body)
 	}
 	if r.binding == JSONRPC {
 		e, err := r.envelope(r.body)

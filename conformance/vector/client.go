@@ -141,7 +141,11 @@ func (s *Stream) Next() ([]byte, error) {
 		case bytes.HasPrefix(line, []byte(":")):
 			s.Comment++
 		case bytes.HasPrefix(line, []byte("data: ")):
-			return s.reply.unwrap(Step{}, bytes.TrimSpace(line[6:]))
+			frame := bytes.TrimSpace(line[6:])
+			if err := soundFrame(frame, s.reply.binding == JSONRPC); err != nil {
+				return nil, err
+			}
+			return s.reply.unwrap(Step{}, frame)
 		}
 	}
 }

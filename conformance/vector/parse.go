@@ -14,6 +14,9 @@
 //	call OPERATION [as USER]    JSON of the request
 //	stream OPERATION [as USER]  JSON of the request
 //	http VERB PATH [as USER]    header lines, an empty line, the body
+//	open NAME OPERATION [as USER]  like stream, but read only as far as its frames go
+//	read NAME                   the rest of an open stream, up to its end
+//	leave NAME                  the client goes away from an open stream; expects nothing
 //
 //	want                        pattern of the response (see [Match])
 //	error TYPE [FIELD …]        error type, and the fields that must be named
@@ -54,8 +57,9 @@ const (
 
 // Step is one exchange.
 type Step struct {
-	Verb    string // call, stream, http
+	Verb    string // call, stream, http, open, read, leave
 	Arg     string // operation, or HTTP verb and path
+	Name    string // of an open stream
 	User    string
 	Body    []byte
 	Expects []Expect
@@ -100,7 +104,7 @@ func Parse(name string, data []byte) (*Vector, error) {
 		}
 	}
 	for i, s := range v.Steps {
-		if len(s.Expects) == 0 {
+		if len(s.Expects) == 0 && s.Verb != "leave" {
 			return nil, fmt.Errorf("%s: step %d (%s %s) expects nothing, so it cannot fail", name, i+1, s.Verb, s.Arg)
 		}
 	}
@@ -113,19 +117,8 @@ func (v *Vector) section(head string, body []byte) error {
 		return fmt.Errorf("no name")
 	}
 	switch w[0] {
-	case "call", "stream", "http":
-		s := Step{Verb: w[0], User: "alice", Body: bytes.TrimRight(body, "\n")}
-		if n := len(w); n > 2 && w[n-2] == "as" {
-			s.User, w = w[n-1], w[:n-2]
-		}
-		s.Arg = strings.Join(w[1:], " ")
-		if _, ok := routes[s.Arg]; !ok && s.Verb != "http" {
-			return fmt.Errorf("no such operation")
-		}
-		if s.Verb == "http" && len(w) != 3 {
-			return fmt.Errorf("want: http VERB PATH")
-		}
-		v.Steps = append(v.Steps, s)
+	case "call", "stream", "http", "open", "read", "leave":
+		return v.step(w, body)
 	case "want", "error", "frames", "response":
 		if len(v.Steps) == 0 {
 			return fmt.Errorf("nothing was sent yet")
@@ -135,5 +128,32 @@ func (v *Vector) section(head string, body []byte) error {
 	default:
 		return fmt.Errorf("unknown kind of section")
 	}
+	return nil
+}
+
+// step reads the head of a step, which is in w.
+func (v *Vector) step(w []string, body []byte) error {
+	s := Step{Verb: w[0], User: "alice", Body: bytes.TrimRight(body, "\n")}
+	if n := len(w); n > 2 && w[n-2] == "as" {
+		s.User, w = w[n-1], w[:n-2]
+	}
+	w = w[1:]
+	if s.Verb == "open" || s.Verb == "read" || s.Verb == "leave" {
+		if len(w) == 0 {
+			return fmt.Errorf("an open stream needs a name")
+		}
+		s.Name, w = w[0], w[1:]
+	}
+	s.Arg = strings.Join(w, " ")
+	_, known := routes[s.Arg]
+	switch {
+	case s.Verb == "http" && len(w) != 2:
+		return fmt.Errorf("want: http VERB PATH")
+	case (s.Verb == "read" || s.Verb == "leave") && len(w) > 0:
+		return fmt.Errorf("want: %s NAME", s.Verb)
+	case (s.Verb == "call" || s.Verb == "stream" || s.Verb == "open") && !known:
+		return fmt.Errorf("no such operation")
+	}
+	v.Steps = append(v.Steps, s)
 	return nil
 }

@@ -34,9 +34,15 @@ type reply struct {
 // Run runs the vector over one binding.
 func (v *Vector) Run(ctx context.Context, b Binding, t *Target) error {
 	vars := Vars{}
+	open := streams{}
+	defer open.close()
 	for i, s := range v.Steps {
 		vars["fresh"] = uuid.NewString()
-		if err := t.step(ctx, s, b, vars); err != nil {
+		step := t.step
+		if s.Name != "" {
+			step = open.step(t)
+		}
+		if err := step(ctx, s, b, vars); err != nil {
 			return fmt.Errorf("step %d (%s %s): %w", i+1, s.Verb, s.Arg, err)
 		}
 	}
@@ -110,14 +116,20 @@ func (t *Target) do(req *http.Request) (*reply, error) {
 	defer res.Body.Close()
 	r := &reply{res: res}
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		r.body, err = io.ReadAll(res.Body)
-		return r, err
+		if r.body, err = io.ReadAll(res.Body); err != nil {
+			return r, err
+		}
+		return r, t.sound(req, res, r.body)
 	}
 	in := bufio.NewReader(res.Body)
 	for {
 		line, err := in.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
-			r.frames = append(r.frames, bytes.TrimSpace(data))
+			frame := bytes.TrimSpace(data)
+			if err := soundFrame(frame, req.URL.Path == t.RPC); err != nil {
+				return nil, err
+			}
+			r.frames = append(r.frames, frame)
 		}
 		if err == io.EOF {
 			return r, nil
@@ -185,7 +197,28 @@ func (r *reply) checkResponse(x Expect, vars Vars) error {
 
 // matchFrames compares the frames in order; a line `...` skips any number of them.
 func (r *reply) matchFrames(s Step, patterns []byte, vars Vars) error {
-	i, skip := 0, false
+	i := 0
+	next := func() ([]byte, error) {
+		if i == len(r.frames) {
+			return nil, io.EOF
+		}
+		i++
+		return r.unwrap(s, r.frames[i-1])
+	}
+	toTheEnd, err := matchNext(next, patterns, vars)
+	if err == nil && toTheEnd && i < len(r.frames) {
+		err = fmt.Errorf("%d frames more than expected", len(r.frames)-i)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, bytes.Join(r.frames, []byte("\n")))
+	}
+	return nil
+}
+
+// matchNext reads frames until all patterns are matched, in order. It reports whether no
+// other frame may follow, which is so unless the last line is `...`.
+func matchNext(next func() ([]byte, error), patterns []byte, vars Vars) (toTheEnd bool, err error) {
+	skip := false
 	for line := range strings.Lines(string(patterns)) {
 		line = strings.TrimSpace(line)
 		if line == "" {
@@ -196,25 +229,21 @@ func (r *reply) matchFrames(s Step, patterns []byte, vars Vars) error {
 			continue
 		}
 		for {
-			if i == len(r.frames) {
-				return fmt.Errorf("the stream ended after %d frames, before one that matches %s\n%s", i, line, bytes.Join(r.frames, []byte("\n")))
+			got, err := next()
+			if err == io.EOF {
+				return false, fmt.Errorf("the stream ended before a frame that matches %s", line)
 			}
-			got, err := r.unwrap(s, r.frames[i])
-			if err == nil {
-				err = Match(line, got, vars)
+			if err != nil {
+				return false, err
 			}
-			i++
-			if err == nil {
+			if err = Match(line, got, vars); err == nil {
 				break
 			}
 			if !skip {
-				return fmt.Errorf("frame %d: %w", i, err)
+				return false, err
 			}
 		}
 		skip = false
 	}
-	if !skip && i < len(r.frames) {
-		return fmt.Errorf("%d frames more than expected: %s", len(r.frames)-i, bytes.Join(r.frames[i:], []byte("\n")))
-	}
-	return nil
+	return !skip, nil
 }
