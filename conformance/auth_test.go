@@ -172,6 +172,12 @@ func TestRefusalsAreTheSameWhateverWasAsked(t *testing.T) {
 			`{"jsonrpc":"2.0","id":7,"method":"GetTask","params":{"id":"nope"}}`, strings.Repeat(" ", 5<<20)} {
 			see(target.RPC, body)
 		}
+		for _, b := range bindings {
+			res, answer := operate(t, target, b, "get", id, "Authorization", token, "A2A-Version", "9.9")
+			if res.StatusCode != 401 || strings.Contains(answer, "VERSION") {
+				t.Errorf("a version that is not served: %d %s", res.StatusCode, answer)
+			}
+		}
 		for _, path := range []string{"/message:send", "/tasks/" + id + ":cancel", "/tasks/nope:cancel", "/nope", "/tasks/" + id + ":subscribe", "/tasks/nope:subscribe", "/tasks?A2A-Version=0.3"} {
 			see(target.REST+path, "{")
 		}

@@ -146,7 +146,9 @@ func sender(ctx context.Context, target *vector.Target, i, n, round int, tell fu
 // recovered checks a server that has just started against what clients were told.
 func recovered(t *testing.T, target *vector.Target, told map[string]string) {
 	t.Helper()
+	i := 0
 	for id, state := range told {
+		i++
 		got := get(t, target, vector.REST, id)
 		switch {
 		case !got.terminal():
@@ -154,7 +156,7 @@ func recovered(t *testing.T, target *vector.Target, told map[string]string) {
 		case rank[got.Status.State] < rank[state], state == "TASK_STATE_COMPLETED" && got.Status.State != state:
 			t.Errorf("task %s was told to be %s and is %s", id, state, got.Status.State)
 		}
-		s, err := target.Open(t.Context(), vector.JSONRPC, "SubscribeToTask", "alice", `{"id":"`+id+`"}`)
+		s, err := target.Open(t.Context(), bindings[i%2], "SubscribeToTask", "alice", `{"id":"`+id+`"}`)
 		if err != nil {
 			t.Fatal(err)
 		}

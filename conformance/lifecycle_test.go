@@ -154,7 +154,15 @@ func TestCancelRunningTask(t *testing.T) {
 func TestManyCancels(t *testing.T) {
 	target := serve(t, tokens)
 	eachBinding(t, func(t *testing.T, b vector.Binding) {
-		id := send(t, target, b, say("silent", "", now)).ID
+		s, err := target.Open(t.Context(), b, "SendStreamingMessage", "alice", say("silent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := parseAs[frame](s.Next())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := first.Task.ID
 		var won, refusedOnes int
 		var mu sync.Mutex // guards both
 		var g errgroup.Group
@@ -174,8 +182,23 @@ func TestManyCancels(t *testing.T) {
 		if err := g.Wait(); err != nil || won != 1 || refusedOnes != 19 {
 			t.Fatalf("%d succeeded, %d were refused: %v", won, refusedOnes, err)
 		}
-		if got := get(t, target, b, id); got.Status.State != "TASK_STATE_CANCELED" || len(got.History) != 1 {
+		got := get(t, target, b, id)
+		if got.Status.State != "TASK_STATE_CANCELED" || len(got.History) != 1 {
 			t.Errorf("the task is %+v", got)
+		}
+		frames, state, err := ends(s)
+		ended := 0
+		for _, f := range frames {
+			if f.StatusUpdate != nil && f.StatusUpdate.Status.State == "TASK_STATE_CANCELED" {
+				ended++
+			}
+		}
+		if err != nil || state != "TASK_STATE_CANCELED" || ended != 1 {
+			t.Errorf("the stream ends %d times, as %s: %v", ended, state, err)
+		}
+		_, err = target.Call(t.Context(), b, "CancelTask", "alice", `{"id":"`+id+`"}`)
+		if r := refused(t, err); r.Reason != "TASK_NOT_CANCELABLE" || get(t, target, b, id).Status != got.Status {
+			t.Errorf("once more: %+v", r)
 		}
 	})
 }

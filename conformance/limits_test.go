@@ -70,6 +70,13 @@ func TestNesting(t *testing.T) {
 		if r := refused(t, err); len(r.Body) > 64<<10 {
 			t.Errorf("the refusal of 20,000 bad parts is %d bytes long", len(r.Body))
 		}
+		// As many good ones are taken, kept and listed, or refused.
+		parts = fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","contextId":"wide-%s","parts":[%s{"text":"x"}]}}`, b, strings.Repeat(`{"text":"x"},`, 20_000))
+		if got, err := parseAs[sent](target.Call(t.Context(), b, "SendMessage", "alice", parts)); err != nil {
+			refused(t, err)
+		} else if p := list(t, target, b, fmt.Sprintf(`{"contextId":"wide-%s","includeArtifacts":true}`, b)); p.Total != 1 || p.Tasks[0].ID != got.Task.ID || got.Task.Status.State != "TASK_STATE_COMPLETED" {
+			t.Errorf("20,000 parts: %+v, %d listed", got.Task.Status, p.Total)
+		}
 	})
 }
 

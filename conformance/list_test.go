@@ -32,9 +32,15 @@ func TestListOrder(t *testing.T) {
 		second := send(t, target, b, say("echo two")).ID
 		third := send(t, target, b, say("ask Three?")).ID
 		send(t, target, b, say("blue", `"taskId":"`+first+`"`))
-		got := list(t, target, b, `{}`)
-		if len(got.Tasks) != 3 || got.Tasks[0].ID != first || got.Tasks[1].ID != third || got.Tasks[2].ID != second {
-			t.Errorf("want %s %s %s, got %+v", first, third, second, got.Tasks)
+		running := send(t, target, b, say("silent", "", now)).ID
+		for range 2 { // the same order each time
+			got := list(t, target, b, `{}`)
+			if len(got.Tasks) != 4 || got.Tasks[0].ID != running || got.Tasks[1].ID != first || got.Tasks[2].ID != third || got.Tasks[3].ID != second {
+				t.Errorf("want %s %s %s %s, got %+v", running, first, third, second, got.Tasks)
+			}
+		}
+		if _, err := target.Call(t.Context(), b, "CancelTask", "alice", `{"id":"`+running+`"}`); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -57,8 +63,12 @@ func TestWalkWhileOthersWrite(t *testing.T) {
 						return nil
 					default:
 					}
-					text := []string{"echo more", "fail", "reject"}[i%3]
-					if _, err := target.Call(t.Context(), b, "SendMessage", "alice", say(text, fmt.Sprintf(`"contextId":"moving-%d"`, w))); err != nil {
+					text := []string{"echo more", "fail", "reject", "ask Colour?"}[i%4]
+					got, err := parseAs[sent](target.Call(t.Context(), b, "SendMessage", "alice", say(text, fmt.Sprintf(`"contextId":"moving-%d"`, w))))
+					if err == nil && !got.Task.terminal() {
+						_, err = target.Call(t.Context(), b, "CancelTask", "alice", `{"id":"`+got.Task.ID+`"}`)
+					}
+					if err != nil {
 						return err
 					}
 				}

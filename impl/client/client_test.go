@@ -14,6 +14,7 @@ import (
 	"a2aserve/gen/a2a"
 	"a2aserve/impl/sse"
 
+	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 )
 
@@ -102,38 +103,68 @@ func TestStreamsAreReadByTheStandard(t *testing.T) {
 // never complete, and what became of the task is asked.
 func TestAnEndWithoutAnEnd(t *testing.T) {
 	for _, cut := range []string{"", "data: {\"statusUp", ": ping\n"} {
-		for name, after := range map[string]struct{ get, subscribe string }{
-			"still at work": {`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`, "data: " + working + "\n\ndata: " + done + "\n\n"},
-			"ended since":   {`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`, ""},
+		for name, after := range map[string]struct {
+			get       string
+			subscribe []string
+		}{
+			"still at work": {`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`, []string{working, done}},
+			"ended since":   {`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`, nil},
 		} {
-			t.Run(name+" after "+cut, func(t *testing.T) {
-				c := agent(t, REST, Options{}, func(w http.ResponseWriter, r *http.Request) {
-					switch r.URL.Path {
-					case "/a2a/message:stream":
-						stream(w, "data: "+working+"\n\ndata: "+chunk+"\n\n"+cut)
-					case "/a2a/tasks/t":
-						_, _ = io.WriteString(w, after.get)
-					case "/a2a/tasks/t:subscribe":
-						stream(w, after.subscribe)
-					default:
-						t.Errorf("%s was called", r.URL.Path)
+			for _, binding := range []string{REST, JSONRPC} {
+				t.Run(name+" after "+cut+" over "+binding, func(t *testing.T) {
+					c := agent(t, binding, Options{}, broken(t, cut, after.get, after.subscribe))
+					got, err := states(t, c)
+					if !errors.Is(err, ErrInterrupted) || len(got) != 2 {
+						t.Fatalf("%v %v", got, err)
+					}
+					last := a2a.TaskState("")
+					for f, err := range c.Recovered(t.Context(), "t") {
+						if err != nil {
+							t.Fatal(err)
+						}
+						last = f.State()
+					}
+					if last != a2a.TaskStateCompleted {
+						t.Errorf("recovered as %q", last)
 					}
 				})
-				got, err := states(t, c)
-				if !errors.Is(err, ErrInterrupted) || len(got) != 2 {
-					t.Fatalf("%v %v", got, err)
-				}
-				last := a2a.TaskState("")
-				for f, err := range c.Recovered(t.Context(), "t") {
-					if err != nil {
-						t.Fatal(err)
-					}
-					last = f.State()
-				}
-				if last != a2a.TaskStateCompleted {
-					t.Errorf("recovered as %q", last)
-				}
-			})
+			}
+		}
+	}
+}
+
+// broken is an agent whose stream is cut, on either binding; then it says what it is told to.
+func broken(t *testing.T, cut, get string, subscribe []string) http.HandlerFunc {
+	methods := map[string]string{"/a2a/message:stream": "SendStreamingMessage", "/a2a/tasks/t": "GetTask", "/a2a/tasks/t:subscribe": "SubscribeToTask"}
+	return func(w http.ResponseWriter, r *http.Request) {
+		method, wrap := methods[r.URL.Path], "%s"
+		if r.URL.Path == "/a2a" {
+			body, _ := io.ReadAll(r.Body)
+			var call struct {
+				Method string `json:"method"`
+				ID     string `json:"id"`
+			}
+			if err := json.Unmarshal(body, &call); err != nil {
+				t.Errorf("%v: %s", err, body)
+			}
+			method, wrap = call.Method, `{"jsonrpc":"2.0","id":"`+call.ID+`","result":%s}`
+		}
+		events := func(docs ...string) (out string) {
+			for _, d := range docs {
+				out += "data: " + fmt.Sprintf(wrap, d) + "\n\n"
+			}
+			return out
+		}
+		switch method {
+		case "SendStreamingMessage":
+			stream(w, events(working, chunk)+cut)
+		case "GetTask":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, wrap, get)
+		case "SubscribeToTask":
+			stream(w, events(subscribe...))
+		default:
+			t.Errorf("%s %s was called", r.URL.Path, method)
 		}
 	}
 }

@@ -290,6 +290,13 @@ func (p *act) question(text string) (told string, ok bool) {
 	if r.ChoiceID != "" {
 		return r.ChoiceID, ok
 	}
+	if r.FreeText == "" { // what was filled in, and not said
+		for _, part := range r.Parts {
+			if part.Data != nil {
+				return string(part.Data), ok
+			}
+		}
+	}
 	return r.FreeText, ok
 }
 
