@@ -47,10 +47,12 @@ func compileSchema() *jsonschema.Schema {
 		"web-address":   textFormat(isWebAddress),
 		"web-origin":    textFormat(isWebOrigin),
 	}
-	if err := c.AddResource("config.schema.json", bytes.NewReader(gen.Schema)); err != nil {
+	// A name without a scheme would be looked for from the working folder, which may be gone.
+	const name = "a2aserve:///spec/config.schema.json"
+	if err := c.AddResource(name, bytes.NewReader(gen.Schema)); err != nil {
 		panic("config schema: " + err.Error())
 	}
-	return c.MustCompile("config.schema.json")
+	return c.MustCompile(name)
 }
 
 // textFormat leaves other types to the schema's type keyword.

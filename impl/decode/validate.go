@@ -206,7 +206,7 @@ func fieldOf(pointer string) string {
 }
 
 // oneofMeta is the schema of the keyword itself; the compiler checks ours against it.
-var oneofMeta = jsonschema.MustCompileString("x-oneof.json",
+var oneofMeta = jsonschema.MustCompileString("a2aserve:///spec/x-oneof.json", // without a scheme it would depend on the working folder
 	`{"properties":{"x-oneof":{"type":"object","required":["members"],"properties":{"members":{"type":"array","items":{"type":"string"}}}}}}`)
 
 // oneofCompiler reads the keyword x-oneof, which the generator writes next to each oneOf.
