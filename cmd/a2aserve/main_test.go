@@ -34,7 +34,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), exe, args...)
-	c.Env = append(os.Environ(), "A2ASERVE_TEST_COMMAND=1")
+	// A binary with the race detector would sleep a second at each exit.
+	c.Env = append(os.Environ(), "A2ASERVE_TEST_COMMAND=1", "GORACE=atexit_sleep_ms=0")
 	c.Dir = t.TempDir()
 	return c
 }
