@@ -3,7 +3,7 @@ GO       ?= go
 TOOL      = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 60s
 
-.PHONY: help run build check fmt vet staticcheck test interop report soak fuzz clean
+.PHONY: help run build check fmt vet staticcheck test interop report soak fuzz bench clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -21,6 +21,7 @@ fmt:
 
 vet:
 	$(GO) vet ./...
+	cd bench && $(GO) vet ./...
 
 staticcheck:
 	$(TOOL) staticcheck ./...
@@ -45,6 +46,9 @@ fuzz: ## each fuzz target for FUZZTIME (not part of check)
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
 	  done; done
+
+bench: ## hold the server against the official Go SDK and write docs/performance.md, about 20 minutes (not part of check)
+	cd bench && $(GO) run . -json results.json -page ../docs/performance.md
 
 clean:
 	rm -rf bin
