@@ -3,7 +3,7 @@
 SELECT id FROM principals WHERE id > @after ORDER BY id LIMIT @n;
 
 -- name: LiveTasks :many
-SELECT id, context_id FROM tasks INDEXED BY tasks_live
+SELECT id, context_id, status_ts FROM tasks INDEXED BY tasks_live
 WHERE principal_id = @principal_id AND state < 10 LIMIT @n;
 
 -- name: Expired :many

@@ -156,7 +156,7 @@ func (a *App) openStore(ctx context.Context) (err error) {
 	}
 	n, err := a.store.SettleOrphans(ctx, turn.OrphanStatus)
 	if err != nil {
-		return fmt.Errorf("cannot settle the tasks of the last run: %w", err)
+		return fmt.Errorf("store %s: cannot settle the tasks of the last run: %w", a.store.Path(), err)
 	}
 	if n > 0 {
 		a.log.Warn("tasks that the last run left unfinished have failed", "tasks", n)

@@ -316,6 +316,23 @@ func TestManyPrincipals(t *testing.T) {
 	t.Logf("settling took %s", time.Since(began))
 }
 
+// TestSettledAfterTheClockWasSetBack: the time of a status never goes back, whatever the
+// clock does between two runs.
+func TestSettledAfterTheClockWasSetBack(t *testing.T) {
+	s := open(t, Options{})
+	ahead := time.Now().Add(time.Hour).Truncate(time.Millisecond).UTC()
+	c := created("ann", "t1", "c1", 0)
+	c.At = ahead
+	put(t, s, c)
+	if n, err := s.SettleOrphans(t.Context(), failedDoc); err != nil || n != 1 {
+		t.Fatalf("%d settled, %v", n, err)
+	}
+	r, err := s.For("ann").Get(t.Context(), "t1")
+	if want := fmt.Sprintf("%q", ahead.Format(time.RFC3339Nano)); err != nil || !strings.Contains(string(r.Status), want) {
+		t.Errorf("no %s in %s, %v", want, r.Status, err)
+	}
+}
+
 func TestCheckFindsWhatIsMissing(t *testing.T) {
 	s := open(t, Options{})
 	if err := runTurn(s, "ann", "t1", "c1", 0); err != nil {

@@ -14,7 +14,10 @@ import (
 const settleAtOnce = 256
 
 // orphan is a task that was running when the last process ended.
-type orphan struct{ principal, id, contextID string }
+type orphan struct {
+	principal, id, contextID string
+	since                    int64 // ms; of its last status
+}
 
 // SettleOrphans makes every task that has not ended FAILED, of all principals, and returns
 // how many there were. status gives each one's TaskStatus, which is to carry a message
@@ -66,7 +69,7 @@ func (s *Store) orphans(ctx context.Context, principals []string, found *[]orpha
 				return err
 			}
 			for _, r := range rows {
-				*found = append(*found, orphan{p, r.ID, r.ContextID})
+				*found = append(*found, orphan{p, r.ID, r.ContextID, r.StatusTS})
 			}
 			if len(rows) == room {
 				return nil
@@ -83,11 +86,12 @@ func (s *Store) settle(found []orphan, status func(taskID, contextID string, at 
 	if len(found) == 0 {
 		return nil
 	}
-	at := time.Now().Truncate(time.Millisecond).UTC()
+	now := time.Now().UnixMilli()
 	return s.writer.submit(func(ctx context.Context, h *handle) error {
 		type place struct{ principal, contextID string }
 		failed := map[place]tally{}
 		for _, o := range found {
+			at := time.UnixMilli(max(now, o.since)).UTC() // the clock may have been set back
 			doc := status(o.id, o.contextID, at)
 			if err := settleOne(ctx, h.View(o.principal), o, at, doc); err != nil {
 				return fmt.Errorf("store: settling task %s: %w", o.id, err)

@@ -202,7 +202,7 @@ func (q *Queries) Expired(ctx context.Context, arg ExpiredParams) ([]string, err
 }
 
 const liveTasks = `-- name: LiveTasks :many
-SELECT id, context_id FROM tasks INDEXED BY tasks_live
+SELECT id, context_id, status_ts FROM tasks INDEXED BY tasks_live
 WHERE principal_id = ?1 AND state < 10 LIMIT ?2
 `
 
@@ -214,6 +214,7 @@ type LiveTasksParams struct {
 type LiveTasksRow struct {
 	ID        string
 	ContextID string
+	StatusTS  int64
 }
 
 func (q *Queries) LiveTasks(ctx context.Context, arg LiveTasksParams) ([]LiveTasksRow, error) {
@@ -225,7 +226,7 @@ func (q *Queries) LiveTasks(ctx context.Context, arg LiveTasksParams) ([]LiveTas
 	items := []LiveTasksRow{}
 	for rows.Next() {
 		var i LiveTasksRow
-		if err := rows.Scan(&i.ID, &i.ContextID); err != nil {
+		if err := rows.Scan(&i.ID, &i.ContextID, &i.StatusTS); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
