@@ -1,9 +1,10 @@
 # a2aserve: make run serves the demo agent, make check runs all tests.
 GO       ?= go
 TOOL      = $(GO) tool -modfile=tools/go.mod
-FUZZTIME ?= 60s
+FUZZTIME ?= 10m
+TORTURE  ?= Killed|Disk|SlowReader|NeverReads|Vanish|Flood|ClockSteps|Shortened|ManySubscribers|Growth
 
-.PHONY: help run build check fmt vet staticcheck test interop report soak fuzz bench clean
+.PHONY: help run build check fmt vet staticcheck test interop report soak torture fuzz fuzz-short bench clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -41,11 +42,18 @@ report: ## write docs/conformance.md from conformance/requirements.yaml
 soak: ## proxies and loads in real time and real amounts, about 5 minutes (not part of check)
 	A2ASERVE_SOAK=1 $(GO) test -count=1 -v -timeout 60m -run 'ThroughNginx|HostileTraffic|MemoryComesBack' ./conformance
 
-fuzz: ## each fuzz target for FUZZTIME (not part of check)
-	@$(GO) list ./... | while read p; do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
-	  done; done
+torture: ## kills, full and slow disks, floods, rude clients and a whole day in real amounts (check has a short form)
+	A2ASERVE_TORTURE=1 $(GO) test -count=1 -v -timeout 120m -run '$(TORTURE)' ./conformance
+
+# One after another, so that each has all processors; what a find is cut down to is bounded
+# since that may otherwise take all the time.
+fuzz: ## each fuzz target for FUZZTIME, 10 minutes unless it is set (not part of check)
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z]+' . | sed -E 's|/[^/]*:func | |' | sort | while read p f; do \
+	  echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s $$p </dev/null || exit 1; \
+	done
+
+fuzz-short: ## each fuzz target for a minute
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=60s
 
 bench: ## hold the server against the official Go SDK and write docs/performance.md, about 20 minutes (not part of check)
 	cd bench && $(GO) run . -json results.json -page ../docs/performance.md
