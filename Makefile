@@ -42,7 +42,7 @@ report: ## write docs/conformance.md from conformance/requirements.yaml
 soak: ## proxies and loads in real time and real amounts, about 5 minutes (not part of check)
 	A2ASERVE_SOAK=1 $(GO) test -count=1 -v -timeout 60m -run 'ThroughNginx|HostileTraffic|MemoryComesBack' ./conformance
 
-torture: ## kills, full and slow disks, floods, rude clients and a whole day in real amounts (check has a short form)
+torture: ## kills, full and slow disks, floods, rude clients and a whole day in real amounts, about 12 minutes (check has a short form)
 	A2ASERVE_TORTURE=1 $(GO) test -count=1 -v -timeout 120m -run '$(TORTURE)' ./conformance
 
 # One after another, so that each has all processors; what a find is cut down to is bounded
@@ -52,7 +52,7 @@ fuzz: ## each fuzz target for FUZZTIME, 10 minutes unless it is set (not part of
 	  echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s $$p </dev/null || exit 1; \
 	done
 
-fuzz-short: ## each fuzz target for a minute
+fuzz-short: ## each fuzz target for a minute, about 25 minutes
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=60s
 
 bench: ## hold the server against the official Go SDK and write docs/performance.md, about 20 minutes (not part of check)

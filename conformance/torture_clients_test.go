@@ -27,7 +27,7 @@ import (
 func TestSlowReaderBesideMany(t *testing.T) {
 	many, frames := scaled(40, 1000), scaled(200, 1000)
 	begun := make(chan struct{})
-	target, _ := serveAgent(t, tokens, bus.Options{}, func(s *stage, in event.Input) {
+	target, _ := serveAgent(t, tokens+"limits: {max_streams_per_principal: 2000}\n", bus.Options{}, func(s *stage, in event.Input) {
 		s.emit(begin(in))
 		<-begun
 		for i := range frames {
@@ -52,6 +52,7 @@ func TestSlowReaderBesideMany(t *testing.T) {
 		g.Go(func() error {
 			s, err := target.Open(t.Context(), bindings[i%2], "SubscribeToTask", "alice", `{"id":"`+id+`"}`)
 			if err != nil {
+				opened <- struct{}{}
 				return err
 			}
 			defer s.Close()
@@ -204,7 +205,7 @@ func TestClientsVanish(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	for id, x := range walk(t, target) {
+	for id, x := range walk(t, target, "") {
 		if got := get(t, target, vector.REST, id); got.Status.State != "TASK_STATE_COMPLETED" || got.text() != "first" && got.text() != "1.2.3.4.5." {
 			t.Errorf("%+v is %s with %q", x, got.Status.State, got.text())
 		}

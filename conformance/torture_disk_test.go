@@ -102,7 +102,7 @@ func TestFullDisk(t *testing.T) {
 			target, cmd := await(t, spawn(t, config, d.env...))
 			all := filled(t, target, "first")
 			readAll(t, target, all, false)
-			walk(t, target)
+			walk(t, target, "")
 			d.room(t, cmd)
 			roomy(t, target)
 			for _, w := range all {
@@ -128,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 			target, cmd = await(t, spawn(t, config))
 			readAll(t, target, all, true)
 			nothingRuns(t, target)
-			walk(t, target)
+			walk(t, target, "")
 			roomy(t, target)
 			kill(cmd)
 			intact(t, db)
@@ -289,7 +289,8 @@ func forbidden(t *testing.T) (dir string, lock, unlock func()) {
 // holding the lock that a write of the log needs.
 func TestSlowDisk(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "tasks.db")
-	target, cmd := child(t, db, tokens)
+	const keepsAll = "tasks: {max_per_context: 100000}\n"
+	target, cmd := child(t, db, tokens+keepsAll)
 	known := send(t, target, vector.REST, say("echo known"))
 	shm, err := os.OpenFile(db+"-shm", os.O_RDWR, 0)
 	if err != nil {
@@ -343,7 +344,7 @@ func TestSlowDisk(t *testing.T) {
 	cancel()
 	g.Wait()
 	kill(cmd)
-	target, _ = child(t, db, tokens)
+	target, _ = child(t, db, tokens+keepsAll)
 	for _, c := range talks {
 		readAll(t, target, c.tasks, true)
 		c.check(t, target)

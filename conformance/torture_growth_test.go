@@ -3,8 +3,11 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,11 +40,7 @@ func TestGrowth(t *testing.T) {
 				send(t, g.Target, vector.REST, say("ask Colour?"))
 			}
 		}},
-		{"1 MiB that a running task has sent (max_log_bytes)", 8 << 20, n / 20, func(t *testing.T, g *gauged, n int) {
-			for range n {
-				sentMebibyte(t, g)
-			}
-		}},
+		{"1 MiB that a running task has sent (max_log_bytes)", 8 << 20, n / 20, sayMebibytes},
 		{"1 MiB of a request that is arriving (max_body_bytes)", 6 << 20, n / 10, arriving},
 		{"1,000 callers whose rate is known (rate.max_callers)", 4 << 20, 20, knownCallers},
 	} {
@@ -98,11 +97,16 @@ func waitingSends(t *testing.T, g *gauged, n int) {
 	}
 }
 
-// sentMebibyte begins a task that says so much, and then goes on in an hour.
-func sentMebibyte(t *testing.T, g *gauged) {
-	id := send(t, g.Target, vector.REST, say("chunks 2 3600000 "+strings.Repeat("x", 1<<20), "", now)).ID
-	for get(t, g.Target, vector.REST, id).text() == "" {
-		time.Sleep(10 * time.Millisecond)
+// sayMebibytes has n tasks say 1 MiB each, and go on for some seconds more.
+func sayMebibytes(t *testing.T, g *gauged, n int) {
+	var ids []string
+	for range n {
+		ids = append(ids, send(t, g.Target, vector.REST, say("chunks 60 1000 "+strings.Repeat("x", 1<<15), "", now)).ID)
+	}
+	for _, id := range ids {
+		for len(get(t, g.Target, vector.REST, id).text()) < 1<<20 {
+			time.Sleep(100 * time.Millisecond)
+		}
 	}
 }
 
@@ -172,5 +176,52 @@ func TestGrowthOnDisk(t *testing.T) {
 				t.Errorf("%d bytes each, more than %d", each, row.each)
 			}
 		})
+	}
+}
+
+// TestGrowthToMaxBytes fills a database up to its bound: sends are refused then, and the file
+// with its log is not much larger than that, also while somebody goes on reading.
+func TestGrowthToMaxBytes(t *testing.T) {
+	bound := scaled(3, 100) << 20
+	g := &gauged{db: filepath.Join(t.TempDir(), "tasks.db")}
+	config := configFile(t, g.db, tokens+"tasks: {max_per_context: 0}\n")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "store: {", fmt.Sprintf("store: {max_bytes: %d, ", bound), 1))
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.Target, g.cmd = await(t, spawn(t, config))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_, _ = g.Call(t.Context(), vector.REST, "ListTasks", "alice", `{"pageSize":5,"includeArtifacts":true}`)
+				}
+			}
+		})
+	}
+	peak, tasks := 0, 0
+	for ; ; tasks++ {
+		_, err = g.Call(t.Context(), vector.REST, "SendMessage", "alice", say("flood 256"))
+		if peak = max(peak, g.disk()); err != nil || tasks > 1000 {
+			break
+		}
+	}
+	close(done)
+	readers.Wait()
+	if r, ok := errors.AsType[*vector.Refusal](err); !ok || r.HTTP != 503 {
+		t.Errorf("after %d tasks: %v", tasks, err)
+	}
+	t.Logf("max_bytes %d KiB: %d tasks of 256 KiB, the file and its log at most %d KiB", bound>>10, tasks, peak>>10)
+	if peak > bound+bound/4+20<<20 {
+		t.Errorf("%d bytes on disk where %d are allowed", peak, bound)
 	}
 }

@@ -190,12 +190,13 @@ func nothingRuns(t *testing.T, target *vector.Target) {
 	}
 }
 
-// walk lists all tasks: each is there once, and there are as many as the list says.
-func walk(t *testing.T, target *vector.Target) map[string]task {
+// walk lists all tasks, or those of a context: each is there once, and there are as many as
+// the list says.
+func walk(t *testing.T, target *vector.Target, context string) map[string]task {
 	t.Helper()
 	all, token := map[string]task{}, ""
 	for {
-		p := list(t, target, vector.REST, fmt.Sprintf(`{"pageSize":100,"historyLength":0,"pageToken":%q}`, token))
+		p := list(t, target, vector.REST, fmt.Sprintf(`{"pageSize":100,"historyLength":0,"contextId":%q,"pageToken":%q}`, context, token))
 		for _, x := range p.Tasks {
 			if _, twice := all[x.ID]; twice {
 				t.Errorf("task %s is listed twice", x.ID)
