@@ -26,11 +26,18 @@ func (s *Store) Append(changes []turn.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	b, err := collect(changes)
-	if err != nil {
-		return err
-	}
-	return s.writer.submit(func(ctx context.Context, h *handle) error {
+	w := turn.NewWrite(changes)
+	s.Begin(w)
+	return <-w.Done
+}
+
+// Begin queues what Append would store. More may be added to it until its group is written.
+func (s *Store) Begin(w *turn.Write) {
+	s.writer.enqueue(job{done: w.Done, do: func(ctx context.Context, h *handle) error {
+		b, err := collect(w.Take())
+		if err != nil {
+			return err
+		}
 		if err := s.apply(ctx, h, b); err != nil {
 			if _, ok := errors.AsType[*a2a.Error](err); ok {
 				return err
@@ -38,7 +45,7 @@ func (s *Store) Append(changes []turn.Change) error {
 			return fmt.Errorf("store: task %s: %w", b.task, err)
 		}
 		return nil
-	})
+	}})
 }
 
 // collect checks what would break the file's own rules; the rules of the lifecycle are the
@@ -84,7 +91,8 @@ func collect(changes []turn.Change) (*batch, error) {
 
 // apply runs in the writer.
 func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
-	v := h.View(b.principal)
+	a := s.writer.account(h, b.principal)
+	a.m.room -= b.size()
 	last := b.status
 	if last == nil {
 		last = b.created
@@ -93,25 +101,25 @@ func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
 		if err := s.admit(h); err != nil {
 			return err
 		}
-		if err := b.create(ctx, v, last); err != nil {
+		if err := b.create(ctx, a, last); err != nil {
 			return err
 		}
-		if err := claim(ctx, v, b.created); err != nil {
+		if err := claim(ctx, a.View, b.created); err != nil {
 			return err
 		}
 	}
 	for _, c := range b.rows {
-		if err := addRow(ctx, v, c); err != nil {
+		if err := addRow(ctx, a.View, c); err != nil {
 			return err
 		}
 	}
-	where := ""
+	where, ended := "", int64(1)
 	switch {
 	case b.created != nil:
-		where = b.created.Context
+		where, ended = b.created.Context, 0
 	case b.status != nil:
 		var err error
-		where, err = v.SetStatus(ctx, db.SetStatusParams{
+		where, err = a.SetStatus(ctx, db.SetStatusParams{
 			ID: b.task, State: codes[last.State], StatusTS: last.At.UnixMilli(), Status: last.Doc, Steps: b.steps,
 		})
 		if absent(err) {
@@ -124,25 +132,43 @@ func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
 	if last != nil && last.State.Terminal() {
 		var t tally
 		t[codes[last.State]-firstDone]++
-		if _, err := t.addTo(ctx, v, where); err != nil {
+		if _, err := a.count(ctx, where, t, ended); err != nil {
 			return err
 		}
+	} else if b.created != nil {
+		a.began(where)
 	}
 	if b.created != nil {
-		return s.retain(ctx, v, where)
+		return s.retain(ctx, a, where)
 	}
 	return nil
 }
 
-// admit refuses a new task while the file is over its bound. Running tasks may go on.
+// perBatch is more than what a batch takes in the file besides its documents.
+const perBatch = 4 << 10
+
+// size is an upper bound of what the batch adds to the file, in bytes.
+func (b *batch) size() int64 {
+	n := perBatch
+	for _, c := range b.rows {
+		n += 2 * len(c.Doc)
+	}
+	return int64(n)
+}
+
+// admit refuses a new task while the file is over its bound. Running tasks may go on. To
+// measure the file costs as much as a row, so it is left out while half of the room that
+// there was has not been used.
 func (s *Store) admit(h *handle) error {
-	if s.opts.MaxBytes <= 0 {
+	m := &s.writer.memory
+	if s.opts.MaxBytes <= 0 || m.room > 0 {
 		return nil
 	}
 	n, err := h.used()
 	if err != nil {
 		return err
 	}
+	m.room = (s.opts.MaxBytes - n) / 2
 	if n > s.opts.MaxBytes {
 		return a2a.UnavailableError.Errorf("The task store is full")
 	}
@@ -151,11 +177,11 @@ func (s *Store) admit(h *handle) error {
 
 // create makes the task in the state that the batch leaves it in: a task that is refused at once is
 // one row write. Its principal comes first, since the row refers to it.
-func (b *batch) create(ctx context.Context, v db.View, last *turn.Change) error {
-	if err := v.AddPrincipal(ctx); err != nil {
+func (b *batch) create(ctx context.Context, a account, last *turn.Change) error {
+	if err := a.name(ctx); err != nil {
 		return err
 	}
-	return v.AddTask(ctx, db.AddTaskParams{
+	return a.AddTask(ctx, db.AddTaskParams{
 		ID: b.task, ContextID: b.created.Context, State: codes[last.State],
 		StatusTS: last.At.UnixMilli(), CreatedTS: b.created.At.UnixMilli(), Status: last.Doc, Trail: b.steps,
 	})

@@ -18,25 +18,6 @@ func (t tally) plus(o tally) tally {
 	return t
 }
 
-// addTo adds t to a context's counters and to the principal's, in one row write: the row
-// with the highest revision carries the principal's totals. It returns that revision.
-func (t tally) addTo(ctx context.Context, v db.View, contextID string) (int64, error) {
-	own, err := countersOf(ctx, v, contextID)
-	if err != nil {
-		return 0, err
-	}
-	all, rev, err := totals(ctx, v)
-	if err != nil {
-		return 0, err
-	}
-	own, all = own.plus(t), all.plus(t)
-	return rev + 1, v.PutCounters(ctx, db.PutCountersParams{
-		ContextID: contextID, Rev: rev + 1,
-		Completed: own[0], Failed: own[1], Canceled: own[2], Rejected: own[3],
-		AllCompleted: all[0], AllFailed: all[1], AllCanceled: all[2], AllRejected: all[3],
-	})
-}
-
 // countersOf reads a context's counters; a context without finished tasks may have no row.
 func countersOf(ctx context.Context, v db.View, contextID string) (tally, error) {
 	r, err := v.Counters(ctx, contextID)

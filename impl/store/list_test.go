@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"a2aserve/gen/a2a"
-	"a2aserve/gen/db"
 	"a2aserve/impl/turn"
 )
 
@@ -166,7 +165,9 @@ func TestListDuringWrites(t *testing.T) {
 			_ = s.Append(changes(created("ann", fmt.Sprint("new", i), "c1", 5+i%20)))
 			_ = s.Append(changes(status("ann", id, "c1", a2a.TaskStateCompleted, 5+i%50)))
 			if i%3 == 0 {
-				_ = s.writer.submit(func(ctx context.Context, h *handle) error { return s.evict(ctx, h.View("ann"), []string{id}) })
+				_ = s.writer.submit(func(ctx context.Context, h *handle) error {
+					return s.evict(ctx, s.writer.account(h, "ann"), []string{id})
+				})
 			}
 		}
 	})
@@ -280,8 +281,8 @@ func TestCountersUnderRandomOperations(t *testing.T) {
 	}
 }
 
-func evictAll(s *Store, ids ...string) func(context.Context, db.View) error {
-	return func(ctx context.Context, v db.View) error { return s.evict(ctx, v, ids) }
+func evictAll(s *Store, ids ...string) func(context.Context, account) error {
+	return func(ctx context.Context, a account) error { return s.evict(ctx, a, ids) }
 }
 
 func TestTokens(t *testing.T) {

@@ -41,7 +41,7 @@ func TestObserver(t *testing.T) {
 	}
 	undone := errors.New("undone")
 	err := s.writer.submit(func(ctx context.Context, h *handle) error {
-		return errors.Join(s.evict(ctx, h.View("ann"), []string{"t9"}), undone)
+		return errors.Join(s.evict(ctx, s.writer.account(h, "ann"), []string{"t9"}), undone)
 	})
 	if !errors.Is(err, undone) {
 		t.Fatal(err)

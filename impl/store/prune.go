@@ -54,7 +54,7 @@ func (s *Store) pruneOne(ctx context.Context, principal string, by time.Time, pr
 		}
 		gone := 0
 		err = s.writer.submit(func(ctx context.Context, h *handle) (err error) {
-			gone, err = s.evictBefore(ctx, h.View(principal), by, evictAtOnce)
+			gone, err = s.evictBefore(ctx, s.writer.account(h, principal), by, evictAtOnce)
 			return err
 		})
 		if err != nil {
@@ -80,6 +80,7 @@ func (s *Store) Forget(ctx context.Context, principal string, progress func(gone
 	}
 	err = s.writer.submit(func(ctx context.Context, h *handle) error {
 		v := h.View(principal)
+		s.writer.memory.forget()
 		live, err := v.CountLive(ctx)
 		if err != nil {
 			return err

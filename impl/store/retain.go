@@ -18,91 +18,77 @@ const (
 )
 
 // retain makes room after a task has been created, in the same write.
-func (s *Store) retain(ctx context.Context, v db.View, contextID string) error {
+func (s *Store) retain(ctx context.Context, a account, contextID string) error {
 	if s.opts.MaxPerContext > 0 {
-		if err := s.trim(ctx, v, contextID, evictAtCreation); err != nil {
+		if err := s.trim(ctx, a, contextID, evictAtCreation); err != nil {
 			return err
 		}
 	}
 	if s.opts.MaxPerPrincipal > 0 {
-		if err := s.trimPrincipal(ctx, v, evictAtCreation); err != nil {
+		if err := s.trimPrincipal(ctx, a, evictAtCreation); err != nil {
 			return err
 		}
 	}
 	if s.opts.TTL > 0 {
-		_, err := s.expire(ctx, v, evictAtCreation)
+		_, err := s.expire(ctx, a, evictAtCreation)
 		return err
 	}
 	return nil
 }
 
 // trimPrincipal evicts the principal's oldest finished tasks, at most n, while it is over its cap.
-func (s *Store) trimPrincipal(ctx context.Context, v db.View, n int64) error {
-	done, _, err := totals(ctx, v)
+func (s *Store) trimPrincipal(ctx context.Context, a account, n int64) error {
+	have, _, err := a.whole(ctx)
 	if err != nil {
 		return err
 	}
-	live, err := v.CountLive(ctx)
-	if err != nil {
-		return err
-	}
-	surplus := done.sum() - int64(s.opts.MaxPerPrincipal)
-	for _, l := range live {
-		surplus += l.N
-	}
+	surplus := have.sum() - int64(s.opts.MaxPerPrincipal)
 	if surplus <= 0 {
 		return nil
 	}
-	ids, err := v.Expired(ctx, db.ExpiredParams{Cutoff: math.MaxInt64, N: min(surplus, n)})
+	ids, err := a.Expired(ctx, db.ExpiredParams{Cutoff: math.MaxInt64, N: min(surplus, n)})
 	if err != nil {
 		return err
 	}
-	return s.evict(ctx, v, ids)
+	return s.evict(ctx, a, ids)
 }
 
 // trim evicts the context's oldest finished tasks, at most n, while it is over its cap.
-func (s *Store) trim(ctx context.Context, v db.View, contextID string, n int64) error {
-	done, err := countersOf(ctx, v, contextID)
+func (s *Store) trim(ctx context.Context, a account, contextID string, n int64) error {
+	have, _, err := a.context(ctx, contextID)
 	if err != nil {
 		return err
 	}
-	live, err := v.CountLiveOfContext(ctx, contextID)
-	if err != nil {
-		return err
-	}
-	surplus := done.sum() - int64(s.opts.MaxPerContext)
-	for _, l := range live {
-		surplus += l.N
-	}
+	surplus := have.sum() - int64(s.opts.MaxPerContext)
 	if surplus <= 0 {
 		return nil
 	}
-	ids, err := v.OldestOfContext(ctx, db.OldestOfContextParams{ContextID: contextID, N: min(surplus, n)})
+	ids, err := a.OldestOfContext(ctx, db.OldestOfContextParams{ContextID: contextID, N: min(surplus, n)})
 	if err != nil {
 		return err
 	}
-	return s.evict(ctx, v, ids)
+	return s.evict(ctx, a, ids)
 }
 
 // expire evicts at most n finished tasks that are older than the TTL.
-func (s *Store) expire(ctx context.Context, v db.View, n int64) (int, error) {
-	return s.evictBefore(ctx, v, time.Now().Add(-s.opts.TTL), n)
+func (s *Store) expire(ctx context.Context, a account, n int64) (int, error) {
+	return s.evictBefore(ctx, a, time.Now().Add(-s.opts.TTL), n)
 }
 
 // evictBefore evicts at most n tasks that had finished by a time, the oldest first.
-func (s *Store) evictBefore(ctx context.Context, v db.View, t time.Time, n int64) (int, error) {
-	ids, err := v.Expired(ctx, db.ExpiredParams{Cutoff: t.UnixMilli(), N: n})
+func (s *Store) evictBefore(ctx context.Context, a account, t time.Time, n int64) (int, error) {
+	ids, err := a.Expired(ctx, db.ExpiredParams{Cutoff: t.UnixMilli(), N: n})
 	if err != nil {
 		return 0, err
 	}
-	return len(ids), s.evict(ctx, v, ids)
+	return len(ids), s.evict(ctx, a, ids)
 }
 
 // evict removes finished tasks with all their rows and counts them off, once a context.
-func (s *Store) evict(ctx context.Context, v db.View, ids []string) error {
+func (s *Store) evict(ctx context.Context, a account, ids []string) error {
 	gone := map[string]tally{}
 	for _, id := range ids {
-		row, err := v.Evict(ctx, id)
+		row, err := a.Evict(ctx, id)
 		if absent(err) {
 			continue
 		}
@@ -117,14 +103,14 @@ func (s *Store) evict(ctx context.Context, v db.View, ids []string) error {
 	rev := int64(0)
 	for contextID, t := range gone {
 		var err error
-		if rev, err = t.addTo(ctx, v, contextID); err != nil {
+		if rev, err = a.count(ctx, contextID, t, 0); err != nil {
 			return err
 		}
 	}
 	if rev == 0 {
 		return nil
 	}
-	return v.DropEmptyCounters(ctx, rev)
+	return a.DropEmptyCounters(ctx, rev)
 }
 
 // startSweeper looks through all principals at once and every SweepEvery, so that tasks of
@@ -222,7 +208,7 @@ func (s *Store) sweepPrincipal(ctx context.Context, principal string) error {
 	})
 	for surplus := done.sum() - int64(s.opts.MaxPerPrincipal); err == nil && surplus > 0; surplus -= evictAtOnce {
 		err = s.writer.submit(func(ctx context.Context, h *handle) error {
-			return s.trimPrincipal(ctx, h.View(principal), evictAtOnce)
+			return s.trimPrincipal(ctx, s.writer.account(h, principal), evictAtOnce)
 		})
 	}
 	return err
@@ -241,7 +227,7 @@ func (s *Store) expireOnce(ctx context.Context, principal string) (n int, err er
 		return 0, err
 	}
 	err = s.writer.submit(func(ctx context.Context, h *handle) (err error) {
-		n, err = s.expire(ctx, h.View(principal), evictAtOnce)
+		n, err = s.expire(ctx, s.writer.account(h, principal), evictAtOnce)
 		return err
 	})
 	return n, err
@@ -262,7 +248,7 @@ func (s *Store) sweepContexts(ctx context.Context, principal string) error {
 		for _, r := range rows {
 			for surplus := r.Done - int64(s.opts.MaxPerContext); surplus > 0; surplus -= evictAtOnce {
 				err := s.writer.submit(func(ctx context.Context, h *handle) error {
-					return s.trim(ctx, h.View(principal), r.ContextID, evictAtOnce)
+					return s.trim(ctx, s.writer.account(h, principal), r.ContextID, evictAtOnce)
 				})
 				if err != nil {
 					return err

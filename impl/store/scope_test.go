@@ -125,7 +125,7 @@ func populate(t *testing.T, s *Store, p string, extra int) {
 		id := fmt.Sprintf("%s's %d", p, i)
 		put(t, s, created(p, id, "c1", 4+i), message(p, id, 0), status(p, id, "c1", a2a.TaskStateCompleted, 5+i))
 	}
-	on(t, s, p, func(ctx context.Context, v db.View) error {
+	on(t, s, p, func(ctx context.Context, v account) error {
 		return v.PutCounters(ctx, db.PutCountersParams{ContextID: "empty", Rev: int64(0)})
 	})
 }

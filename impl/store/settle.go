@@ -88,7 +88,6 @@ func (s *Store) settle(found []orphan, status func(taskID, contextID string, at 
 	}
 	now := time.Now().UnixMilli()
 	return s.writer.submit(func(ctx context.Context, h *handle) error {
-		type place struct{ principal, contextID string }
 		failed := map[place]tally{}
 		for _, o := range found {
 			at := time.UnixMilli(max(now, o.since)).UTC() // the clock may have been set back
@@ -102,7 +101,7 @@ func (s *Store) settle(found []orphan, status func(taskID, contextID string, at 
 			failed[p] = t
 		}
 		for p, t := range failed {
-			if _, err := t.addTo(ctx, h.View(p.principal), p.contextID); err != nil {
+			if _, err := s.writer.account(h, p.principal).count(ctx, p.context, t, t.sum()); err != nil {
 				return err
 			}
 		}

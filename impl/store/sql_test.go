@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"a2aserve/gen/db"
 )
 
 // What tests do to files behind the store's back.
@@ -114,10 +112,10 @@ func dump(t testing.TB, h *handle, principal string) string {
 	return b.String()
 }
 
-// on runs f in the writer with the view of a principal.
-func on(t testing.TB, s *Store, principal string, f func(context.Context, db.View) error) {
+// on runs f in the writer with the account of a principal.
+func on(t testing.TB, s *Store, principal string, f func(context.Context, account) error) {
 	t.Helper()
-	err := s.writer.submit(func(ctx context.Context, h *handle) error { return f(ctx, h.View(principal)) })
+	err := s.writer.submit(func(ctx context.Context, h *handle) error { return f(ctx, s.writer.account(h, principal)) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"a2aserve/gen/a2a"
-	"a2aserve/gen/db"
 	"a2aserve/impl/turn"
 
 	"go.uber.org/goleak"
@@ -212,7 +211,8 @@ func TestBadJobInAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.close()
-	w, s := &writer{h: h}, &Store{}
+	w := &writer{h: h}
+	s := &Store{writer: w}
 	apply := func(c ...turn.Change) job {
 		b, err := collect(c)
 		if err != nil {
@@ -230,6 +230,18 @@ func TestBadJobInAGroup(t *testing.T) {
 	}
 	if got := dump(t, h, "ann"); !strings.Contains(got, "t1") || strings.Contains(got, "t2") || !strings.Contains(got, "t3") {
 		t.Errorf("stored:\n%s", got)
+	}
+	// What the writer remembered of a group that is done again does not count twice.
+	errs, err = w.commit([]job{
+		apply(status("ann", "t1", "c1", a2a.TaskStateCompleted, 1)),
+		apply(created("ann", "t3", "c1", 0)),
+		apply(status("ann", "t3", "c1", a2a.TaskStateCompleted, 2)),
+	})
+	if err != nil || errs[0] != nil || errs[1] == nil || errs[2] != nil {
+		t.Fatalf("%v, %v", errs, err)
+	}
+	if n, err := h.View("ann").Totals(t.Context()); err != nil || n.AllCompleted != 2 {
+		t.Errorf("counted %+v, %v", n, err)
 	}
 	// What ends the transaction fails the group, and the next group works.
 	errs, err = w.commit([]job{
@@ -392,7 +404,7 @@ func TestLogUnderConstantReading(t *testing.T) {
 	s := open(t, Options{Synchronous: NORMAL})
 	put(t, s, created("ann", "t1", "c1", 0))
 	const bound = 1 << 20
-	on(t, s, "ann", func(context.Context, db.View) error {
+	on(t, s, "ann", func(context.Context, account) error {
 		s.writer.maxLog, s.writer.trimAt = bound, bound
 		return nil
 	})

@@ -29,8 +29,11 @@ type writer struct {
 	stopped chan struct{}
 	told    func(jobs int, took time.Duration, evicted int64, err error) // of each group
 
-	evicting int64 // tasks evicted by the group under way; used by jobs and the writer's goroutine only
-	maxLog   int64 // bytes; used by the writer's goroutine only, as trimAt is
+	// Jobs and the writer's goroutine alone use what follows.
+	memory   memory
+	evicting int64 // tasks evicted by the group under way
+	wary     int   // groups whose jobs still get a savepoint each
+	maxLog   int64 // bytes
 	trimAt   int64 // size of the log at which it is emptied next
 
 	mu     sync.RWMutex // held for reading while a job is queued: guards closed, and with it the queue
@@ -46,14 +49,19 @@ func startWriter(h *handle, told func(jobs int, took time.Duration, evicted int6
 // submit queues a job and waits until it is committed or has failed.
 func (w *writer) submit(do func(context.Context, *handle) error) error {
 	j := job{do, make(chan error, 1)}
+	w.enqueue(j)
+	return <-j.done
+}
+
+// enqueue queues a job; its channel has room for the outcome.
+func (w *writer) enqueue(j job) {
 	w.mu.RLock()
+	defer w.mu.RUnlock()
 	if w.closed {
-		w.mu.RUnlock()
-		return ErrClosed
+		j.done <- ErrClosed
+		return
 	}
 	w.queue <- j
-	w.mu.RUnlock()
-	return <-j.done
 }
 
 // stop ends the writer after what is queued and returns its connection.
@@ -114,42 +122,75 @@ func (w *writer) trimLog() {
 	}
 }
 
-// commit runs a group in one transaction, each job under a savepoint of its own. errs are
-// the jobs' own errors; err is the group's, and then nothing of it is stored.
+// waryFor is how many groups go by savepoints after one with a job that failed.
+const waryFor = 16
+
+// commit runs a group in one transaction. Savepoints that keep a job's failure from the
+// others cost a fifth of the writer's time, and failures are rare: a group with one is done
+// again by savepoints, and so are the next groups. errs are the jobs' own errors; err is the
+// group's, and then nothing of it is stored.
 func (w *writer) commit(group []job) (errs []error, err error) {
 	errs = make([]error, len(group))
-	if err = w.h.step(w.h.begin); err != nil {
-		return errs, fmt.Errorf("store: begin: %w", err)
+	if w.wary == 0 {
+		ok, err := w.transact(group, errs, w.plain)
+		if ok || err != nil {
+			return errs, err
+		}
+		w.wary = waryFor
+		clear(errs)
 	}
+	w.wary--
+	_, err = w.transact(group, errs, w.attempt)
+	return errs, err
+}
+
+// transact runs the jobs by try. It is not ok where try stopped at a job, or err is the group's.
+func (w *writer) transact(group []job, errs []error, try func(job) (own error, goOn bool, err error)) (ok bool, err error) {
+	if err = w.h.step(w.h.begin); err != nil {
+		return false, fmt.Errorf("store: begin: %w", err)
+	}
+	ok = true
 	for i, j := range group {
-		if errs[i], err = w.attempt(j); err != nil {
+		if errs[i], ok, err = try(j); err != nil || !ok {
 			break
 		}
 	}
-	if err == nil {
-		err = w.h.step(w.h.commit)
+	if err == nil && ok {
+		if err = w.h.step(w.h.commit); err == nil {
+			return true, nil
+		}
 	}
+	// SQLite may have rolled back already (a full disk, say); then this fails, which is fine.
+	_ = w.h.step(w.h.rollback)
+	w.memory.forget()
+	w.evicting = 0
 	if err != nil {
-		// SQLite may have rolled back already (a full disk, say); then this fails, which is fine.
-		_ = w.h.step(w.h.rollback)
-		return errs, fmt.Errorf("store: commit: %w", err)
+		err = fmt.Errorf("store: commit: %w", err)
 	}
-	return errs, nil
+	return false, err
 }
 
-// attempt runs one job. A failure that cannot be confined to the job is the group's.
-func (w *writer) attempt(j job) (own, group error) {
+// plain runs one job and stops at its failure, whatever that is of.
+func (w *writer) plain(j job) (own error, goOn bool, group error) {
+	own = j.do(context.Background(), w.h)
+	return own, own == nil, nil
+}
+
+// attempt runs one job under a savepoint. A failure that cannot be confined to the job is
+// the group's.
+func (w *writer) attempt(j job) (own error, goOn bool, group error) {
 	if err := w.h.step(w.h.savepoint); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	before := w.evicting
 	// No request's context: SQLite rolls the whole transaction back when a write is interrupted.
 	own = j.do(context.Background(), w.h)
 	if own != nil {
 		w.evicting = before
+		w.memory.forget()
 		if err := w.h.step(w.h.undo); err != nil {
-			return own, err
+			return own, false, err
 		}
 	}
-	return own, w.h.step(w.h.release)
+	return own, true, w.h.step(w.h.release)
 }

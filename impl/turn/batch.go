@@ -25,6 +25,7 @@ type batch struct {
 	tells   []event.Event // for the agent
 	replies []func(error) // for clients; nil: journalled
 	end     bool          // the task is over
+	ahead   int           // frames that are to be published before these
 
 	answered []context.Context // of the messages that it takes, for the observer
 }
@@ -90,6 +91,23 @@ func (b *batch) artifact(a *a2a.Artifact, more, last bool) {
 	b.artifacts++
 	b.rec.Artifacts = append(b.rec.Artifacts, ArtifactDoc{ID: a.ArtifactID, Append: more, JSON: doc})
 	b.frame(artifactFrame(&b.rec, doc, more, last), false, false)
+}
+
+// absorb takes over what follows b, if anything does: both are journalled as one.
+func (b *batch) absorb(more *batch) {
+	if more == nil {
+		return
+	}
+	for _, n := range more.notes {
+		n.at += len(b.frames)
+		b.notes = append(b.notes, n)
+	}
+	b.taskState, b.end = more.taskState, more.end
+	b.changes = append(b.changes, more.changes...)
+	b.frames = append(b.frames, more.frames...)
+	b.tells = append(b.tells, more.tells...)
+	b.replies = append(b.replies, more.replies...)
+	b.answered = append(b.answered, more.answered...)
 }
 
 // tell says something to the agent once the batch is journalled.

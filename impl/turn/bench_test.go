@@ -14,6 +14,8 @@ type nothing struct{}
 
 func (nothing) Append([]Change) error { return nil }
 
+func (nothing) Begin(w *Write) { w.Done <- nil }
+
 func (nothing) Bound(_, _, context string) (string, bool, error) { return context, true, nil }
 
 func BenchmarkTurn(b *testing.B) {

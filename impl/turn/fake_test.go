@@ -96,6 +96,8 @@ func (m *memory) Append(changes []Change) (err error) {
 	return nil
 }
 
+func (m *memory) Begin(w *Write) { w.Done <- m.Append(w.Take()) }
+
 func (m *memory) Bound(principal, session, context string) (string, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

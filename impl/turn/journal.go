@@ -2,6 +2,7 @@ package turn
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"a2aserve/gen/a2a"
@@ -52,9 +53,56 @@ type Journal interface {
 	// ErrBound where a change names a session that is not the context's.
 	Append(changes []Change) error
 
+	// Begin queues a write and returns; w.Done gets what Append would return.
+	Begin(w *Write)
+
 	// Bound says what the principal would find on claiming the session of a one-session
 	// agent for a context, and changes nothing: the context itself where the session is
 	// free, the bound one where it is the principal's, and "" and false where it is
 	// another's.
 	Bound(principal, session, context string) (bound string, mine bool, err error)
+}
+
+// Write is changes of one task on their way into the journal. Until the journal takes them
+// there is room for more: where many wait for the disk, a turn gets by with fewer writes,
+// and where nobody does nothing waits for company.
+type Write struct {
+	Done chan error // gets what became of the write, once
+
+	mu      sync.Mutex // guards what follows
+	changes []Change
+	taken   bool
+}
+
+// NewWrite returns a write for Begin.
+func NewWrite(changes []Change) *Write {
+	return &Write{Done: make(chan error, 1), changes: changes}
+}
+
+// Open reports whether there is room for more.
+func (w *Write) Open() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.taken
+}
+
+// Add puts further changes of the task behind those that are there. It is false where the
+// journal has begun, and adds nothing then.
+func (w *Write) Add(changes []Change) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.taken {
+		return len(changes) == 0
+	}
+	w.changes = append(w.changes, changes...)
+	return true
+}
+
+// Take closes the write and returns its changes. A journal that has to try again takes the
+// same ones.
+func (w *Write) Take() []Change {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.taken = true
+	return w.changes
 }

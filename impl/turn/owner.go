@@ -32,48 +32,96 @@ func (r *Run) own() {
 	r.seeOff()
 }
 
-// step turns one batch of items into changes. It reports whether the run is over.
+// step lets items have their effect, and whatever comes up while that is written. It
+// reports whether the run is over.
 func (r *Run) step(items []any) bool {
-	b := &batch{r: r, taskState: r.task} // appends beyond what readers hold, never into it
+	for b := r.decide(items, r.task, 0); b != nil; {
+		if len(b.changes) == 0 {
+			r.log.tell(b.notes)
+			r.answer(b)
+			return false
+		}
+		next, err := r.write(b)
+		if err != nil {
+			b.absorb(next)
+			r.lost(b, err)
+			return true
+		}
+		r.publish(b)
+		if b.end {
+			return true
+		}
+		b = next
+	}
+	return false
+}
+
+// decide turns items into a batch, from the task as it will be after ahead frames that are
+// not published yet.
+func (r *Run) decide(items []any, task taskState, ahead int) *batch {
+	b := &batch{r: r, taskState: task, ahead: ahead} // appends beyond what readers hold, never into it
 	for _, it := range items {
 		b.next(it)
 	}
 	b.expire(time.Now())
 	b.settle()
+	r.logBytes += b.bytes()
 	// Before the write, not after it: readers of the store may see the end as soon as it is
 	// there and send again; the next task's rows queue up behind it.
 	if b.end {
 		r.e.release(r)
 	}
-	if len(b.changes) > 0 {
-		if err := r.e.Journal.Append(b.changes); err != nil {
-			r.lost(b, err)
-			return true
+	return b
+}
+
+// write journals a batch, which takes along what comes up before the journal begins with
+// it. What came up too late for that is next.
+func (r *Run) write(b *batch) (next *batch, err error) {
+	w := NewWrite(b.changes)
+	r.e.Journal.Begin(w)
+	for room := queueBytes; !b.end && room > 0 && w.Open(); {
+		select {
+		case err := <-w.Done:
+			return nil, err
+		case <-r.q.wake:
 		}
-		r.logBytes += b.bytes()
-		r.task = b.taskState
-		r.report(b) // before readers know: whoever counts after the last frame counts this one
-		r.log.publish(b.rec, b.frames, b.notes, b.end)
-	} else if len(b.notes) > 0 {
-		r.log.tell(b.notes)
+		more := r.decide(r.q.take(), b.taskState, b.ahead+len(b.frames))
+		if !w.Add(more.changes) {
+			return more, <-w.Done
+		}
+		room -= more.bytes()
+		b.absorb(more)
 	}
+	return nil, <-w.Done
+}
+
+// publish tells readers, the agent and clients of a batch that is journalled.
+func (r *Run) publish(b *batch) {
+	r.task = b.taskState
+	r.report(b) // before readers know: whoever counts after the last frame counts this one
+	r.log.publish(b.rec, b.frames, b.notes, b.end)
 	// The agent is told only what is stored. An answer that were lost with the server
 	// would otherwise have been acted upon.
 	if b.end {
 		r.e.retire(r)
 		r.out.close(b.tells...)
-	} else {
-		r.out.add(b.tells...)
 	}
-	for _, answer := range b.replies {
-		answer(nil)
-	}
+	r.answer(b)
 	if b.end {
 		for _, it := range r.q.close() {
 			refuseLate(it)
 		}
 	}
-	return b.end
+}
+
+// answer replies to those whose requests are in a batch, and tells the agent of it.
+func (r *Run) answer(b *batch) {
+	if !b.end {
+		r.out.add(b.tells...)
+	}
+	for _, answer := range b.replies {
+		answer(nil)
+	}
 }
 
 // next lets one queued item have its effect. What comes after the end has none.

@@ -242,7 +242,7 @@ func (b *batch) answer(a answerAsk) {
 	// The task as it stands now, whatever else this batch may do to it: who reads on from
 	// here must not find what the record holds already.
 	_, at := r.log.snapshot()
-	answered := reply{rec: b.rec, from: at + len(b.frames)}
+	answered := reply{rec: b.rec, from: at + b.ahead + len(b.frames)}
 	b.replies = append(b.replies, func(err error) {
 		answered.err = err
 		a.reply <- answered

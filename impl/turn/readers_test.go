@@ -183,6 +183,8 @@ func (s slowStore) Append(c []Change) error {
 	return s.memory.Append(c)
 }
 
+func (s slowStore) Begin(w *Write) { w.Done <- s.Append(w.Take()) }
+
 // TestASnapshotIsNotALiveObject: LR-09.
 func TestASnapshotIsNotALiveObject(t *testing.T) {
 	e := engine(t, Options{Driver: &script{turn: plays(start, delta("a"), delta("b"), output("abc"), end)}})

@@ -28,7 +28,7 @@ type Run struct {
 
 	// The owner goroutine alone touches what follows, and create before it starts.
 	task      taskState // as journalled and published
-	logBytes  int       // of the frames published
+	logBytes  int       // of the frames decided
 	mapping   mapping
 	questions []question // open, oldest first
 	modes     []string   // accepted output modes

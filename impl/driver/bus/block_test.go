@@ -37,6 +37,8 @@ func (j *stuckJournal) Append(cs []turn.Change) error {
 	return j.Journal.Append(cs)
 }
 
+func (j *stuckJournal) Begin(w *turn.Write) { w.Done <- j.Append(w.Take()) }
+
 // TestOnlyTheOwnQueueHoldsAnAgentBack: an agent that outruns a slow store waits; nobody
 // else on the bus does; and when its task ends for want of a store, it is let go.
 func TestOnlyTheOwnQueueHoldsAnAgentBack(t *testing.T) {

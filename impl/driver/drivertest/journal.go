@@ -52,6 +52,9 @@ func (j *Journal) Append(changes []turn.Change) error {
 	return nil
 }
 
+// Begin appends at once.
+func (j *Journal) Begin(w *turn.Write) { w.Done <- j.Append(w.Take()) }
+
 // Bound looks a session up as a store would.
 func (j *Journal) Bound(principal, session, context string) (string, bool, error) {
 	j.mu.Lock()

@@ -1,0 +1,162 @@
+package turn
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"a2aserve/gen/a2a"
+	"a2aserve/gen/event"
+)
+
+// heldJournal lets the test say when a write begins. Each one is announced with what it
+// holds at that moment.
+type heldJournal struct {
+	*memory
+	begun chan *Write
+}
+
+func (j heldJournal) Begin(w *Write) { j.begun <- w }
+
+// store ends a write as the journal would.
+func (j heldJournal) store(w *Write) { w.Done <- j.memory.Append(w.Take()) }
+
+// storeUntil ends writes until a task's state is published.
+func (j heldJournal) storeUntil(s Sent, state a2a.TaskState) {
+	for rec, _ := s.Run.Snapshot(); rec.State != state; rec, _ = s.Run.Snapshot() {
+		select {
+		case w := <-j.begun:
+			j.store(w)
+		default:
+		}
+	}
+}
+
+func kinds(cs []Change) (k []Kind) {
+	for _, c := range cs {
+		k = append(k, c.Kind)
+	}
+	return k
+}
+
+// What the agent says before the journal begins with a write goes with it; what it says
+// later is the next write. Readers see the same frames in either case.
+func TestAWriteTakesAlongWhatComesBeforeItBegins(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		j := heldJournal{newMemory(), make(chan *Write)}
+		goOn := make(chan struct{})
+		e := engine(t, Options{Journal: j, Driver: &script{turn: func(_ context.Context, _ Input, l *Line) error {
+			says(l, start)
+			<-goOn
+			says(l, output("hello"), end)
+			return nil
+		}}})
+		s := send(t, e, ask("go"))
+		first := <-j.begun
+		if late {
+			first.Take()
+		}
+		close(goOn)
+		if late {
+			j.store(first)
+			j.store(<-j.begun)
+		} else {
+			for len(first.peek()) < 3 {
+				<-s.Run.returned // what it said is queued; the owner is about to take it
+			}
+			j.store(first)
+		}
+		if got := words(t, all(s.Run.Follow())); !slices.Equal(got, []string{"task SUBMITTED", "WORKING", "artifact. hello", "COMPLETED"}) {
+			t.Errorf("late %t: frames %q", late, got)
+		}
+		if got, want := kinds(first.Take()), []Kind{StatusChanged, ArtifactAdded, StatusChanged}; slices.Equal(got, want) == late {
+			t.Errorf("late %t: the first write holds %v", late, got)
+		}
+	}
+}
+
+// peek returns what the write holds, and leaves it open.
+func (w *Write) peek() []Change {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changes
+}
+
+// Whoever answers a question while an earlier write is on its way reads on from behind its
+// own answer, whether that went with the write or after it.
+func TestAnAnswerBesideAWriteReadsOnBehindIt(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		j := heldJournal{newMemory(), make(chan *Write)}
+		goOn, answered := make(chan struct{}), make(chan struct{})
+		e := engine(t, Options{Journal: j, Driver: &script{turn: func(_ context.Context, _ Input, l *Line) error {
+			says(l, start, event.HITLRequested{TurnID: "t", RequestID: "q", Prompt: "Which?"})
+			<-goOn
+			says(l, artifactEvent("a", "x", false, true))
+			<-answered
+			says(l, end)
+			return nil
+		}}})
+		s := send(t, e, ask("go"))
+		j.storeUntil(s, a2a.TaskStateInputRequired)
+		close(goOn)
+		w := <-j.begun
+		if late {
+			w.Take()
+		}
+		got := make(chan Sent)
+		go func() {
+			sent, err := e.Answer(context.Background(), replyTo(s, "this"))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- sent
+		}()
+		if late {
+			j.store(w)
+			j.store(<-j.begun)
+		} else {
+			for len(w.peek()) < 3 {
+				e.Stats()
+			}
+			j.store(w)
+		}
+		sent := <-got
+		close(answered)
+		j.storeUntil(s, a2a.TaskStateCompleted)
+		if sent.Record.State != a2a.TaskStateWorking || len(sent.Record.Artifacts) != 1 {
+			t.Errorf("late %t: answered at %s with %d artifacts", late, sent.Record.State, len(sent.Record.Artifacts))
+		}
+		if rest := words(t, all(sent.Follow())); !slices.Equal(rest, []string{"COMPLETED"}) {
+			t.Errorf("late %t: the answer's stream goes on with %q", late, rest)
+		}
+	}
+}
+
+// A write that fails takes what was added to it along: nothing of it is published, and who
+// asked meanwhile gets an error.
+func TestAFailedWriteFailsWhatWasAdded(t *testing.T) {
+	j := heldJournal{newMemory(), make(chan *Write, 1)}
+	e := engine(t, Options{Journal: j, Driver: &script{turn: func(ctx context.Context, _ Input, l *Line) error {
+		says(l, start)
+		<-ctx.Done()
+		return nil
+	}}})
+	s := send(t, e, ask("go"))
+	w := <-j.begun
+	asked := make(chan error)
+	go func() {
+		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
+		asked <- err
+	}()
+	for len(w.peek()) < 2 {
+		e.Stats()
+	}
+	w.Take()
+	w.Done <- errDisk
+	if err := <-asked; err == nil {
+		t.Error("a cancellation that is not stored was granted")
+	}
+	if rec, n := s.Run.Snapshot(); rec.State != a2a.TaskStateSubmitted || n != 1 {
+		t.Errorf("published %s, %d frames", rec.State, n)
+	}
+}
