@@ -93,11 +93,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		route.ServeHTTP(w, r)
 		return
 	}
+	serve := h.serveREST
 	if h.Binding(r) == wire.JSONRPC {
-		h.serveJSONRPC(w, r)
-		return
+		serve = h.serveJSONRPC
 	}
-	h.serveREST(w, r)
+	if stream := serve(w, r); stream != nil {
+		h.follow(stream)
+	}
 }
 
 // reply is one request's way to its answer.
@@ -156,16 +158,11 @@ func (h *Handler) check(members map[string]any) ([]a2a.Violation, error) {
 }
 
 // answer carries an operation out and writes what comes of it. Nothing is written before
-// the operation has accepted the request, so a refusal is an ordinary error response.
-func (h *Handler) answer(w reply, o *op.Operation, in any) {
+// the operation has accepted the request, so a refusal is an ordinary error response. A
+// stream is returned: it has not been written yet.
+func (h *Handler) answer(w reply, o *op.Operation, in any) *following {
 	if o.Streaming {
-		// Before the call, so that a refused sender has started no turn.
-		who := call.From(w.req.Context()).Principal.ID
-		if err := h.Streams.enter(who, h.MaxStreams, h.MaxEach); err != nil {
-			h.fail(w, err)
-			return
-		}
-		defer h.Streams.leave(who)
+		return h.open(w, o, in)
 	}
 	if h.Observe != nil {
 		ctx, done := h.Observe(w.req.Context(), o)
@@ -176,8 +173,6 @@ func (h *Handler) answer(w reply, o *op.Operation, in any) {
 	switch {
 	case err != nil:
 		h.fail(w, err)
-	case out.Stream != nil:
-		h.follow(w, out.Stream)
 	case len(out.JSON) > 0:
 		if !keep(w, out.ETag) {
 			h.write(w, out.JSON)
@@ -185,6 +180,7 @@ func (h *Handler) answer(w reply, o *op.Operation, in any) {
 	default: // a response without a result would be no JSON-RPC
 		h.fail(w, errNoAnswer)
 	}
+	return nil
 }
 
 var errNoAnswer = errors.New("the operation gave no answer")

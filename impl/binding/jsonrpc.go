@@ -19,14 +19,14 @@ import (
 // maxID bounds a request id, in bytes: it is repeated in every frame of a stream.
 const maxID = 1024
 
-// serveJSONRPC is the JSON-RPC binding (A2A §9).
-func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
+// serveJSONRPC is the JSON-RPC binding (A2A §9). It returns the stream that is to be written.
+func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) *following {
 	to := reply{w, r, wire.JSONRPC, nil}
 	call.From(r.Context()).Route = h.JSONRPCPath
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		h.fail(to, a2a.MethodNotAllowedError.Errorf("JSON-RPC requests are sent with POST"))
-		return
+		return nil
 	}
 	err := wire.CheckBody(r)
 	var body []byte
@@ -35,7 +35,7 @@ func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		h.fail(to, err)
-		return
+		return nil
 	}
 	// The envelope comes before the version, so that a version error carries the id.
 	e, err := readEnvelope(body)
@@ -45,30 +45,30 @@ func (h *Handler) serveJSONRPC(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		h.fail(to, err)
-		return
+		return nil
 	}
 	o := op.ByName(e.method)
 	if o == nil {
 		h.fail(to, &a2a.Error{Type: a2a.MethodNotFoundError})
-		return
+		return nil
 	}
 	operation(r, o)
 	if err := h.admit(r, o); err != nil {
 		h.fail(to, err)
-		return
+		return nil
 	}
 	if k := e.params.Kind(); k != 0 && k != '{' && k != 'n' {
 		h.fail(to, decode.Invalid([]a2a.Violation{{Field: "params", Description: "must be an object"}}))
-		return
+		return nil
 	} else if k == 'n' {
 		e.params = nil
 	}
 	in, err := h.decode(o, e.params, nil, nil)
 	if err != nil {
 		h.fail(to, err)
-		return
+		return nil
 	}
-	h.answer(to, o, in)
+	return h.answer(to, o, in)
 }
 
 // envelope is a JSON-RPC request object. Its id and params are parts of the body.

@@ -16,14 +16,14 @@ import (
 // serveREST is the HTTP+JSON binding (A2A §11). The generated server would bind query
 // parameters one by one and stop at the first error, read media types by case and take a
 // colon within an id for a verb. So the request is read here, whole, and the generated
-// router only dispatches it.
-func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
+// router only dispatches it. What it returns is the stream that is to be written.
+func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) *following {
 	to := reply{w, r, wire.REST, nil}
 	path, below := strings.CutPrefix(r.URL.EscapedPath(), h.RESTPrefix)
 	rt, fixed := h.routes.match(path)
 	if !below || rt == nil {
 		h.fail(to, &a2a.Error{Type: a2a.RouteNotFoundError})
-		return
+		return nil
 	}
 	call.From(r.Context()).Route = h.RESTPrefix + rt.path
 	o := rt.ops[r.Method]
@@ -31,7 +31,7 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 		allow := strings.Join(rt.allow, ", ")
 		w.Header().Set("Allow", allow)
 		h.fail(to, a2a.MethodNotAllowedError.Errorf("%s is not allowed here; use %s", r.Method, allow))
-		return
+		return nil
 	}
 	operation(r, o)
 	err := h.negotiate(r)
@@ -44,14 +44,16 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		h.fail(to, err)
-		return
+		return nil
 	}
 	// The generated server gets an address that only names the operation: its own
 	// parsing of ids and parameters has nothing left to trip over.
-	next := r.WithContext(context.WithValue(r.Context(), readKey{}, &read{h, to, o, in}))
+	x := &read{h, to, o, in, nil}
+	next := r.WithContext(context.WithValue(r.Context(), readKey{}, x))
 	next.Method, next.Body = o.Verb, http.NoBody
 	next.URL = &url.URL{Path: rt.example}
 	h.rest.ServeHTTP(w, next)
+	return x.stream
 }
 
 // readREST makes the operation's request from path, query and body. A cancellation needs no

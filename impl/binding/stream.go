@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"a2aserve/gen/op"
@@ -23,32 +24,49 @@ type output struct {
 	w     http.ResponseWriter
 	ctl   *http.ResponseController
 	limit time.Duration
+	until time.Time // the deadline that is set
+	keep  bool      // the deadline until the end: HTTP/1.1 minds it only when it writes
 }
 
 func (h *Handler) output(w http.ResponseWriter) output {
-	return output{w, http.NewResponseController(w), h.WriteTimeout}
+	return output{w: w, ctl: http.NewResponseController(w), limit: h.WriteTimeout}
 }
 
 // send writes piece by piece. An error means that the client has left or does not read;
-// there is nobody to tell.
-func (o output) send(b []byte) error {
-	for len(b) > 0 {
+// there is nobody to tell. The last deadline is that of the flush too.
+func (o *output) send(b []byte) error {
+	for {
 		piece := b[:min(len(b), writeSize)]
-		o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
+		// Setting it costs as much as a tenth of the write, and a little less time harms nobody.
+		if now := time.Now(); o.until.Sub(now) < o.limit-o.limit/16 {
+			o.until = now.Add(o.limit)
+			o.ctl.SetWriteDeadline(o.until)
+		}
+		if len(piece) == 0 {
+			return nil
+		}
 		if _, err := o.w.Write(piece); err != nil {
 			return err
 		}
-		b = b[len(piece):]
+		if b = b[len(piece):]; len(b) == 0 {
+			return nil
+		}
 	}
-	return nil
 }
 
 // flush hands what has been written to the network, and makes the connection quiet again.
-func (o output) flush() error {
-	o.ctl.SetWriteDeadline(time.Now().Add(o.limit))
+func (o *output) flush() error {
 	err := o.ctl.Flush()
-	o.ctl.SetWriteDeadline(time.Time{})
+	if !o.keep {
+		o.quiet()
+	}
 	return err
+}
+
+// quiet takes the deadline back.
+func (o *output) quiet() {
+	o.until = time.Time{}
+	o.ctl.SetWriteDeadline(o.until)
 }
 
 // around is what a document is wrapped in: nothing on REST, a response on JSON-RPC.
@@ -83,12 +101,43 @@ func (h *Handler) write(w reply, doc []byte) {
 	out.flush()
 }
 
-// follow is the sole writer of its response. It ends with the frame that says so, or when
-// the client has left, which ends nothing else (A2A §3.1.2). Last-Event-ID is ignored: a
-// subscription opens with the snapshot (A2A §3.1.6).
-func (h *Handler) follow(w reply, st *op.Stream) {
-	if st.Close != nil {
-		defer st.Close()
+// following is a stream that an operation has opened, and nothing else of its request: a
+// stream may be silent for days, and what it holds is held for each of its readers.
+type following struct {
+	*op.Stream
+	out           output
+	before, after []byte          // around each document
+	gone          <-chan struct{} // closed once the client has left
+	end           func()          // called once, whatever becomes of the stream
+}
+
+// open carries an operation out that answers with a stream. Nil: it was refused, and its
+// caller has been told.
+func (h *Handler) open(w reply, o *op.Operation, in any) *following {
+	// Before the call, so that a refused sender has started no turn.
+	who := call.From(w.req.Context()).Principal.ID
+	if err := h.Streams.enter(who, h.MaxStreams, h.MaxEach); err != nil {
+		h.fail(w, err)
+		return nil
+	}
+	f := &following{end: func() { h.Streams.leave(who) }}
+	defer func() {
+		if f.Stream == nil {
+			f.end()
+		}
+	}()
+	if h.Observe != nil {
+		ctx, done := h.Observe(w.req.Context(), o)
+		f.end = func() { done(); h.Streams.leave(who) }
+		w.req = w.req.WithContext(ctx)
+	}
+	out, err := o.Call(w.req.Context(), h.Service, in)
+	if err == nil && out.Stream == nil {
+		err = errNoAnswer
+	}
+	if err != nil {
+		h.fail(w, err)
+		return nil
 	}
 	header := w.Header()
 	// What is activated is said in the answer that it has an effect on.
@@ -99,50 +148,88 @@ func (h *Handler) follow(w reply, st *op.Stream) {
 	header.Set("Cache-Control", "no-cache")
 	header.Set("X-Accel-Buffering", "no")
 	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusOK)
-	out := h.output(w.ResponseWriter)
-	before, after := w.around()
+	f.before, f.after = w.around()
+	f.out, f.gone = h.output(w.ResponseWriter), w.req.Context().Done()
+	f.out.keep = w.req.ProtoMajor == 1
+	f.Stream = out.Stream
+	return f
+}
 
-	var batch []byte
-	if st.First != nil {
-		batch = sse.AppendEvent(batch, st.At, before, st.First, after)
+// follow is the sole writer of its response. It ends with the frame that says so, or when
+// the client has left, which ends nothing else (A2A §3.1.2). Last-Event-ID is ignored: a
+// subscription opens with the snapshot (A2A §3.1.6). It is called from the top of the
+// handler, since a goroutine that waits keeps its stack, and with it all that lies below.
+func (h *Handler) follow(f *following) {
+	defer f.end()
+	defer f.out.quiet()
+	if f.Close != nil {
+		defer f.Close()
 	}
-	quiet := time.NewTimer(h.KeepAlive)
+	f.out.w.WriteHeader(http.StatusOK)
+	at, begun := f.At, f.First != nil
+	if begun && f.open() != nil {
+		return
+	}
+	// It is not set back with each frame: it looks, when it fires, for how long it has been quiet.
+	quiet, wrote := time.NewTimer(h.KeepAlive), time.Now()
 	defer quiet.Stop()
-	gone := w.req.Context().Done()
-	last := false
-	for at := st.At; ; {
-		if out.send(batch) != nil || out.flush() != nil || last {
-			return
-		}
-		if batch = batch[:0]; cap(batch) > writeSize {
-			batch = nil // one large batch must not cost each idle subscriber its memory
-		}
-		quiet.Reset(h.KeepAlive)
-		// Waiting: for frames, for the next comment, or for the client to leave.
-		frames, more := st.From(at)
-		for len(frames) == 0 {
-			select {
-			case <-gone:
+	for {
+		frames, more := f.From(at)
+		if len(frames) > 0 || !begun {
+			n, last, err := f.write(at, frames)
+			if err != nil || last {
 				return
-			case <-quiet.C:
-				if out.send([]byte(sse.Comment)) != nil || out.flush() != nil {
+			}
+			at, begun, wrote = at+n, true, time.Now()
+			continue
+		}
+		select {
+		case <-f.gone:
+			return
+		case <-more:
+		case <-quiet.C:
+			left := h.KeepAlive - time.Since(wrote)
+			if left <= 0 {
+				if f.out.send([]byte(sse.Comment)) != nil || f.out.flush() != nil {
 					return
 				}
-				quiet.Reset(h.KeepAlive)
-			case <-more:
-				frames, more = st.From(at)
+				left, wrote = h.KeepAlive, time.Now()
 			}
-		}
-		// A reader that lags behind gets what it has missed in few large writes.
-		for _, f := range frames {
-			at++
-			if f.JSON != nil {
-				batch = sse.AppendEvent(batch, at, before, f.JSON, after)
-			}
-			if last = f.Last; last || len(batch) >= writeSize {
-				break
-			}
+			quiet.Reset(left)
 		}
 	}
+}
+
+// batches are buffers that streams borrow while they write. None is kept by one that waits.
+var batches = sync.Pool{New: func() any { return new([]byte) }}
+
+// open sends the snapshot, and lets go of it: it may be large.
+func (f *following) open() error {
+	_, _, err := f.write(f.At-1, []op.Frame{{JSON: f.First}})
+	f.First = nil
+	return err
+}
+
+// write sends the frames from index at on, or as many as are worth one write: a reader that
+// lags behind gets what it has missed in few large ones. Without any it sends the headers.
+func (f *following) write(at int, frames []op.Frame) (n int, last bool, err error) {
+	buf := batches.Get().(*[]byte)
+	b := (*buf)[:0]
+	for _, frame := range frames {
+		n++
+		if frame.JSON != nil {
+			b = sse.AppendEvent(b, at+n, f.before, frame.JSON, f.after)
+		}
+		if last = frame.Last; last || len(b) >= writeSize {
+			break
+		}
+	}
+	if err = f.out.send(b); err == nil {
+		err = f.out.flush()
+	}
+	if cap(b) <= 2*writeSize {
+		*buf = b
+		batches.Put(buf)
+	}
+	return n, last, err
 }

@@ -36,13 +36,15 @@ type read struct {
 	to reply
 	op *op.Operation
 	in any
+
+	stream *following // what the operation has opened
 }
 
 type readKey struct{}
 
 // visit is where the generated server has brought the request to its operation.
 func (x *read) visit() error {
-	x.h.answer(x.to, x.op, x.in)
+	x.stream = x.h.answer(x.to, x.op, x.in)
 	return nil // what went wrong has been answered
 }
 
