@@ -21,6 +21,7 @@ type bench struct {
 	ctx      context.Context
 	o        options
 	dir      string
+	env      []string // more environment for the servers
 	measures []*measure
 }
 
@@ -77,7 +78,7 @@ func (b *bench) peer() (*target, error) { return b.start("peer") }
 // start runs a server until its output names its address.
 func (b *bench) start(name string, args ...string) (*target, error) {
 	c := exec.CommandContext(b.ctx, filepath.Join(b.dir, name), args...)
-	c.Env = append(os.Environ(), "BENCH_TOKEN="+benchToken)
+	c.Env = append(append(os.Environ(), "BENCH_TOKEN="+benchToken), b.env...)
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	out, err := c.StdoutPipe()
