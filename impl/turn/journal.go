@@ -2,6 +2,7 @@ package turn
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,9 +75,10 @@ type Write struct {
 	taken   bool
 }
 
-// NewWrite returns a write for Begin.
+// NewWrite returns a write for Begin. What is added to it goes elsewhere than into the
+// caller's array: the journal reads while the caller may append to that.
 func NewWrite(changes []Change) *Write {
-	return &Write{Done: make(chan error, 1), changes: changes}
+	return &Write{Done: make(chan error, 1), changes: slices.Clip(changes)}
 }
 
 // Open reports whether there is room for more.

@@ -160,3 +160,17 @@ func TestAFailedWriteFailsWhatWasAdded(t *testing.T) {
 		t.Errorf("published %s, %d frames", rec.State, n)
 	}
 }
+
+// Whoever made a write may append to the changes that it was made of: the write holds what
+// was added to it, and nothing else.
+func TestAWriteSharesNoRoomWithItsMaker(t *testing.T) {
+	changes := append(make([]Change, 0, 4), Change{Task: "first"})
+	w := NewWrite(changes)
+	if !w.Add([]Change{{Task: "added"}}) {
+		t.Fatal("a write that has not begun takes nothing")
+	}
+	_ = append(changes, Change{Task: "the maker's"})
+	if got := w.Take(); len(got) != 2 || got[1].Task != "added" {
+		t.Errorf("the write holds %v", got)
+	}
+}
