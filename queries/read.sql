@@ -1,19 +1,20 @@
--- name: Task :one
-SELECT id, context_id, state, status_ts, status FROM tasks
-WHERE principal_id = @principal_id AND id = @id;
+-- Whole is all that GetTask reads, as one statement: it sees one state without a transaction
+-- around it. Part 0 is the task: its context, state and status. Part 1 are its messages,
+-- part 2 its artifacts: an id, whether it is continued, a document.
+-- name: Whole :many
+SELECT 0 AS part, 0 AS seq, context_id AS name, state AS code, status AS doc FROM tasks
+WHERE tasks.principal_id = @principal_id AND tasks.id = @id
+UNION ALL SELECT 1, seq, '', 0, doc FROM messages
+WHERE messages.principal_id = @principal_id AND messages.task_id = @id
+UNION ALL SELECT 2, seq, artifact_id, append, doc FROM artifacts
+WHERE artifacts.principal_id = @principal_id AND artifacts.task_id = @id
+ORDER BY part, seq;
 
 -- name: Trail :one
 SELECT trail FROM tasks WHERE principal_id = @principal_id AND id = @id;
 
 -- name: Statuses :many
 SELECT doc FROM statuses WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
-
--- name: Messages :many
-SELECT doc FROM messages WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
-
--- name: Artifacts :many
-SELECT artifact_id, append, doc FROM artifacts
-WHERE principal_id = @principal_id AND task_id = @task_id ORDER BY seq;
 
 -- Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
 -- such statement for each index that serves it, named since SQLite keeps no statistics

@@ -108,14 +108,6 @@ func (v View) AddTask(ctx context.Context, arg AddTaskParams) error {
 	return v.q.AddTask(ctx, raw.AddTaskParams{PrincipalID: v.principal, ID: arg.ID, ContextID: arg.ContextID, State: arg.State, StatusTS: arg.StatusTS, CreatedTS: arg.CreatedTS, Status: arg.Status, Trail: arg.Trail})
 }
 
-// ArtifactsRow is a row of Artifacts.
-type ArtifactsRow = raw.ArtifactsRow
-
-// Artifacts runs the statement of that name.
-func (v View) Artifacts(ctx context.Context, taskID string) ([]ArtifactsRow, error) {
-	return v.q.Artifacts(ctx, raw.ArtifactsParams{PrincipalID: v.principal, TaskID: taskID})
-}
-
 // ArtifactsOfRow is a row of ArtifactsOf.
 type ArtifactsOfRow = raw.ArtifactsOfRow
 
@@ -261,11 +253,6 @@ type LiveTasksRow = raw.LiveTasksRow
 // LiveTasks runs the statement of that name.
 func (v View) LiveTasks(ctx context.Context, n int64) ([]LiveTasksRow, error) {
 	return v.q.LiveTasks(ctx, raw.LiveTasksParams{PrincipalID: v.principal, N: n})
-}
-
-// Messages runs the statement of that name.
-func (v View) Messages(ctx context.Context, taskID string) ([][]byte, error) {
-	return v.q.Messages(ctx, raw.MessagesParams{PrincipalID: v.principal, TaskID: taskID})
 }
 
 // MessagesOfRow is a row of MessagesOf.
@@ -465,14 +452,6 @@ func (v View) Statuses(ctx context.Context, taskID string) ([][]byte, error) {
 	return v.q.Statuses(ctx, raw.StatusesParams{PrincipalID: v.principal, TaskID: taskID})
 }
 
-// TaskRow is a row of Task.
-type TaskRow = raw.TaskRow
-
-// Task runs the statement of that name.
-func (v View) Task(ctx context.Context, id string) (TaskRow, error) {
-	return v.q.Task(ctx, raw.TaskParams{PrincipalID: v.principal, ID: id})
-}
-
 // TotalsRow is a row of Totals.
 type TotalsRow = raw.TotalsRow
 
@@ -484,4 +463,14 @@ func (v View) Totals(ctx context.Context) (TotalsRow, error) {
 // Trail runs the statement of that name.
 func (v View) Trail(ctx context.Context, id string) (string, error) {
 	return v.q.Trail(ctx, raw.TrailParams{PrincipalID: v.principal, ID: id})
+}
+
+// WholeRow is a row of Whole.
+type WholeRow = raw.WholeRow
+
+// Whole is all that GetTask reads, as one statement: it sees one state without a transaction
+// around it. Part 0 is the task: its context, state and status. Part 1 are its messages,
+// part 2 its artifacts: an id, whether it is continued, a document.
+func (v View) Whole(ctx context.Context, id string) ([]WholeRow, error) {
+	return v.q.Whole(ctx, raw.WholeParams{PrincipalID: v.principal, ID: id})
 }

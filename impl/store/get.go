@@ -9,34 +9,40 @@ import (
 	"a2aserve/impl/turn"
 )
 
+// What a row of Whole is of.
+const (
+	partTask = iota
+	partMessage
+	partArtifact
+)
+
 // Get returns a task with all its history and artifacts. A task that does not exist and one
 // of another principal are the same TaskNotFoundError (A2A §3.3.2, §13.1).
 func (v View) Get(ctx context.Context, id string) (turn.Record, error) {
-	var rec turn.Record
-	err := v.s.read(ctx, func(h *handle) error {
-		// Watching a context costs the driver a goroutine a statement: these are too short for it.
-		ctx, q := context.WithoutCancel(ctx), h.View(v.principal)
-		row, err := q.Task(ctx, id)
-		if absent(err) {
-			return notFound()
-		}
-		if err != nil {
-			return err
-		}
-		if rec, err = record(db.PageRow(row)); err != nil {
-			return err
-		}
-		if rec.History, err = q.Messages(ctx, id); err != nil {
-			return err
-		}
-		artifacts, err := q.Artifacts(ctx, id)
-		for _, a := range artifacts {
-			rec.Artifacts = append(rec.Artifacts, turn.ArtifactDoc{ID: a.ArtifactID, Append: a.Append != 0, JSON: a.Doc})
-		}
+	var rows []db.WholeRow
+	err := v.s.borrow(ctx, func(h *handle) (err error) {
+		// Watching a context costs the driver a goroutine a statement: this is too short for it.
+		rows, err = h.View(v.principal).Whole(context.WithoutCancel(ctx), id)
 		return err
 	})
 	if err != nil {
 		return turn.Record{}, err
+	}
+	if len(rows) == 0 || rows[0].Part != partTask {
+		return turn.Record{}, notFound()
+	}
+	state, err := stateOf(rows[0].Code)
+	if err != nil {
+		return turn.Record{}, err
+	}
+	rec := turn.Record{ID: id, ContextID: rows[0].Name, State: state, Status: rows[0].Doc}
+	for _, r := range rows[1:] {
+		switch r.Part {
+		case partMessage:
+			rec.History = append(rec.History, r.Doc)
+		case partArtifact:
+			rec.Artifacts = append(rec.Artifacts, turn.ArtifactDoc{ID: r.Name, Append: r.Code != 0, JSON: r.Doc})
+		}
 	}
 	return rec, nil
 }

@@ -40,11 +40,9 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 		return nil, v.ClaimSession(ctx, db.ClaimSessionParams{ID: "free", ContextID: "c1"})
 	},
 	"SessionContext": func(ctx context.Context, v db.View) (any, error) { return v.SessionContext(ctx, "bob's") },
-	"Task":           func(ctx context.Context, v db.View) (any, error) { return v.Task(ctx, "live") },
+	"Whole":          func(ctx context.Context, v db.View) (any, error) { return v.Whole(ctx, "live") },
 	"Trail":          func(ctx context.Context, v db.View) (any, error) { return v.Trail(ctx, "live") },
 	"Statuses":       func(ctx context.Context, v db.View) (any, error) { return v.Statuses(ctx, "live") },
-	"Messages":       func(ctx context.Context, v db.View) (any, error) { return v.Messages(ctx, "live") },
-	"Artifacts":      func(ctx context.Context, v db.View) (any, error) { return v.Artifacts(ctx, "live") },
 	"Page": func(ctx context.Context, v db.View) (any, error) {
 		return v.Page(ctx, db.PageParams{BeforeTS: 1 << 60, N: 99})
 	},

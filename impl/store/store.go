@@ -206,8 +206,8 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// read runs f on a reading connection, in one transaction: all of it sees one state.
-func (s *Store) read(ctx context.Context, f func(*handle) error) (err error) {
+// borrow runs f on a reading connection, for a single statement: each sees a state of its own.
+func (s *Store) borrow(ctx context.Context, f func(*handle) error) error {
 	select {
 	case <-s.closing:
 		return ErrClosed
@@ -222,13 +222,24 @@ func (s *Store) read(ctx context.Context, f func(*handle) error) (err error) {
 		return ctx.Err()
 	}
 	defer func() { s.readers <- h }()
-	if err := h.step(h.begin); err != nil {
-		return fmt.Errorf("store: begin reading: %w", err)
-	}
-	if err := f(h); err != nil {
-		return errors.Join(err, h.step(h.rollback))
-	}
-	return h.step(h.commit)
+	return f(h)
+}
+
+// read runs f on a reading connection, in one transaction: all of it sees one state.
+func (s *Store) read(ctx context.Context, f func(*handle) error) error {
+	return s.borrow(ctx, func(h *handle) error {
+		if err := h.step(h.begin); err != nil {
+			return fmt.Errorf("store: begin reading: %w", err)
+		}
+		err := f(h)
+		if err == nil {
+			return h.step(h.commit)
+		}
+		if undo := h.step(h.rollback); undo != nil {
+			return errors.Join(err, undo)
+		}
+		return err
+	})
 }
 
 // Check examines every page, index and reference of the file, which takes seconds per GB.

@@ -42,9 +42,6 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.addTaskStmt, err = db.PrepareContext(ctx, addTask); err != nil {
 		return nil, fmt.Errorf("error preparing query AddTask: %w", err)
 	}
-	if q.artifactsStmt, err = db.PrepareContext(ctx, artifacts); err != nil {
-		return nil, fmt.Errorf("error preparing query Artifacts: %w", err)
-	}
 	if q.artifactsOfStmt, err = db.PrepareContext(ctx, artifactsOf); err != nil {
 		return nil, fmt.Errorf("error preparing query ArtifactsOf: %w", err)
 	}
@@ -95,9 +92,6 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	}
 	if q.liveTasksStmt, err = db.PrepareContext(ctx, liveTasks); err != nil {
 		return nil, fmt.Errorf("error preparing query LiveTasks: %w", err)
-	}
-	if q.messagesStmt, err = db.PrepareContext(ctx, messages); err != nil {
-		return nil, fmt.Errorf("error preparing query Messages: %w", err)
 	}
 	if q.messagesOfStmt, err = db.PrepareContext(ctx, messagesOf); err != nil {
 		return nil, fmt.Errorf("error preparing query MessagesOf: %w", err)
@@ -150,14 +144,14 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.statusesStmt, err = db.PrepareContext(ctx, statuses); err != nil {
 		return nil, fmt.Errorf("error preparing query Statuses: %w", err)
 	}
-	if q.taskStmt, err = db.PrepareContext(ctx, task); err != nil {
-		return nil, fmt.Errorf("error preparing query Task: %w", err)
-	}
 	if q.totalsStmt, err = db.PrepareContext(ctx, totals); err != nil {
 		return nil, fmt.Errorf("error preparing query Totals: %w", err)
 	}
 	if q.trailStmt, err = db.PrepareContext(ctx, trail); err != nil {
 		return nil, fmt.Errorf("error preparing query Trail: %w", err)
+	}
+	if q.wholeStmt, err = db.PrepareContext(ctx, whole); err != nil {
+		return nil, fmt.Errorf("error preparing query Whole: %w", err)
 	}
 	return &q, nil
 }
@@ -192,11 +186,6 @@ func (q *Queries) Close() error {
 	if q.addTaskStmt != nil {
 		if cerr := q.addTaskStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing addTaskStmt: %w", cerr)
-		}
-	}
-	if q.artifactsStmt != nil {
-		if cerr := q.artifactsStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing artifactsStmt: %w", cerr)
 		}
 	}
 	if q.artifactsOfStmt != nil {
@@ -284,11 +273,6 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing liveTasksStmt: %w", cerr)
 		}
 	}
-	if q.messagesStmt != nil {
-		if cerr := q.messagesStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing messagesStmt: %w", cerr)
-		}
-	}
 	if q.messagesOfStmt != nil {
 		if cerr := q.messagesOfStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing messagesOfStmt: %w", cerr)
@@ -374,11 +358,6 @@ func (q *Queries) Close() error {
 			err = fmt.Errorf("error closing statusesStmt: %w", cerr)
 		}
 	}
-	if q.taskStmt != nil {
-		if cerr := q.taskStmt.Close(); cerr != nil {
-			err = fmt.Errorf("error closing taskStmt: %w", cerr)
-		}
-	}
 	if q.totalsStmt != nil {
 		if cerr := q.totalsStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing totalsStmt: %w", cerr)
@@ -387,6 +366,11 @@ func (q *Queries) Close() error {
 	if q.trailStmt != nil {
 		if cerr := q.trailStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing trailStmt: %w", cerr)
+		}
+	}
+	if q.wholeStmt != nil {
+		if cerr := q.wholeStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing wholeStmt: %w", cerr)
 		}
 	}
 	return err
@@ -434,7 +418,6 @@ type Queries struct {
 	addPrincipalStmt         *sql.Stmt
 	addStatusStmt            *sql.Stmt
 	addTaskStmt              *sql.Stmt
-	artifactsStmt            *sql.Stmt
 	artifactsOfStmt          *sql.Stmt
 	claimSessionStmt         *sql.Stmt
 	contextsAfterStmt        *sql.Stmt
@@ -452,7 +435,6 @@ type Queries struct {
 	expiredStmt              *sql.Stmt
 	lastMessagesOfStmt       *sql.Stmt
 	liveTasksStmt            *sql.Stmt
-	messagesStmt             *sql.Stmt
 	messagesOfStmt           *sql.Stmt
 	metaStmt                 *sql.Stmt
 	nextStatusSeqStmt        *sql.Stmt
@@ -470,9 +452,9 @@ type Queries struct {
 	sessionsAfterStmt        *sql.Stmt
 	setStatusStmt            *sql.Stmt
 	statusesStmt             *sql.Stmt
-	taskStmt                 *sql.Stmt
 	totalsStmt               *sql.Stmt
 	trailStmt                *sql.Stmt
+	wholeStmt                *sql.Stmt
 }
 
 func (q *Queries) WithTx(tx *sql.Tx) *Queries {
@@ -485,7 +467,6 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		addPrincipalStmt:         q.addPrincipalStmt,
 		addStatusStmt:            q.addStatusStmt,
 		addTaskStmt:              q.addTaskStmt,
-		artifactsStmt:            q.artifactsStmt,
 		artifactsOfStmt:          q.artifactsOfStmt,
 		claimSessionStmt:         q.claimSessionStmt,
 		contextsAfterStmt:        q.contextsAfterStmt,
@@ -503,7 +484,6 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		expiredStmt:              q.expiredStmt,
 		lastMessagesOfStmt:       q.lastMessagesOfStmt,
 		liveTasksStmt:            q.liveTasksStmt,
-		messagesStmt:             q.messagesStmt,
 		messagesOfStmt:           q.messagesOfStmt,
 		metaStmt:                 q.metaStmt,
 		nextStatusSeqStmt:        q.nextStatusSeqStmt,
@@ -521,8 +501,8 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		sessionsAfterStmt:        q.sessionsAfterStmt,
 		setStatusStmt:            q.setStatusStmt,
 		statusesStmt:             q.statusesStmt,
-		taskStmt:                 q.taskStmt,
 		totalsStmt:               q.totalsStmt,
 		trailStmt:                q.trailStmt,
+		wholeStmt:                q.wholeStmt,
 	}
 }

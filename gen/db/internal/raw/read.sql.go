@@ -10,45 +10,6 @@ import (
 	"strings"
 )
 
-const artifacts = `-- name: Artifacts :many
-SELECT artifact_id, append, doc FROM artifacts
-WHERE principal_id = ?1 AND task_id = ?2 ORDER BY seq
-`
-
-type ArtifactsParams struct {
-	PrincipalID string
-	TaskID      string
-}
-
-type ArtifactsRow struct {
-	ArtifactID string
-	Append     int64
-	Doc        []byte
-}
-
-func (q *Queries) Artifacts(ctx context.Context, arg ArtifactsParams) ([]ArtifactsRow, error) {
-	rows, err := q.query(ctx, q.artifactsStmt, artifacts, arg.PrincipalID, arg.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []ArtifactsRow{}
-	for rows.Next() {
-		var i ArtifactsRow
-		if err := rows.Scan(&i.ArtifactID, &i.Append, &i.Doc); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const artifactsOf = `-- name: ArtifactsOf :many
 SELECT task_id, artifact_id, append, doc FROM artifacts
 WHERE principal_id = ?1 AND task_id IN (/*SLICE:ids*/?)
@@ -334,38 +295,6 @@ func (q *Queries) LastMessagesOf(ctx context.Context, arg LastMessagesOfParams) 
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const messages = `-- name: Messages :many
-SELECT doc FROM messages WHERE principal_id = ?1 AND task_id = ?2 ORDER BY seq
-`
-
-type MessagesParams struct {
-	PrincipalID string
-	TaskID      string
-}
-
-func (q *Queries) Messages(ctx context.Context, arg MessagesParams) ([][]byte, error) {
-	rows, err := q.query(ctx, q.messagesStmt, messages, arg.PrincipalID, arg.TaskID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := [][]byte{}
-	for rows.Next() {
-		var doc []byte
-		if err := rows.Scan(&doc); err != nil {
-			return nil, err
-		}
-		items = append(items, doc)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
@@ -761,37 +690,6 @@ func (q *Queries) Statuses(ctx context.Context, arg StatusesParams) ([][]byte, e
 	return items, nil
 }
 
-const task = `-- name: Task :one
-SELECT id, context_id, state, status_ts, status FROM tasks
-WHERE principal_id = ?1 AND id = ?2
-`
-
-type TaskParams struct {
-	PrincipalID string
-	ID          string
-}
-
-type TaskRow struct {
-	ID        string
-	ContextID string
-	State     int64
-	StatusTS  int64
-	Status    []byte
-}
-
-func (q *Queries) Task(ctx context.Context, arg TaskParams) (TaskRow, error) {
-	row := q.queryRow(ctx, q.taskStmt, task, arg.PrincipalID, arg.ID)
-	var i TaskRow
-	err := row.Scan(
-		&i.ID,
-		&i.ContextID,
-		&i.State,
-		&i.StatusTS,
-		&i.Status,
-	)
-	return i, err
-}
-
 const totals = `-- name: Totals :one
 SELECT rev, all_completed, all_failed, all_canceled, all_rejected FROM counters
 WHERE principal_id = ?1 ORDER BY rev DESC LIMIT 1
@@ -836,4 +734,59 @@ func (q *Queries) Trail(ctx context.Context, arg TrailParams) (string, error) {
 	var trail string
 	err := row.Scan(&trail)
 	return trail, err
+}
+
+const whole = `-- name: Whole :many
+SELECT 0 AS part, 0 AS seq, context_id AS name, state AS code, status AS doc FROM tasks
+WHERE tasks.principal_id = ?1 AND tasks.id = ?2
+UNION ALL SELECT 1, seq, '', 0, doc FROM messages
+WHERE messages.principal_id = ?1 AND messages.task_id = ?2
+UNION ALL SELECT 2, seq, artifact_id, append, doc FROM artifacts
+WHERE artifacts.principal_id = ?1 AND artifacts.task_id = ?2
+ORDER BY part, seq
+`
+
+type WholeParams struct {
+	PrincipalID string
+	ID          string
+}
+
+type WholeRow struct {
+	Part int64
+	Seq  int64
+	Name string
+	Code int64
+	Doc  []byte
+}
+
+// Whole is all that GetTask reads, as one statement: it sees one state without a transaction
+// around it. Part 0 is the task: its context, state and status. Part 1 are its messages,
+// part 2 its artifacts: an id, whether it is continued, a document.
+func (q *Queries) Whole(ctx context.Context, arg WholeParams) ([]WholeRow, error) {
+	rows, err := q.query(ctx, q.wholeStmt, whole, arg.PrincipalID, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WholeRow{}
+	for rows.Next() {
+		var i WholeRow
+		if err := rows.Scan(
+			&i.Part,
+			&i.Seq,
+			&i.Name,
+			&i.Code,
+			&i.Doc,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
