@@ -44,8 +44,11 @@ SELECT id FROM sessions WHERE id > @after ORDER BY id LIMIT @n;
 DELETE FROM sessions WHERE owner = @principal_id;
 
 -- name: CountContexts :one
-SELECT COUNT(DISTINCT context_id) AS n FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = @principal_id;
+SELECT COUNT(*) AS n FROM (
+  SELECT d.context_id FROM tasks AS d INDEXED BY tasks_by_context WHERE d.principal_id = @principal_id AND d.state >= 10
+  UNION
+  SELECT l.context_id FROM tasks AS l INDEXED BY tasks_live WHERE l.principal_id = @principal_id AND l.state < 10
+) AS c;
 
 -- name: CountExpired :one
 SELECT COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time

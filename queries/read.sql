@@ -18,34 +18,37 @@ SELECT doc FROM statuses WHERE principal_id = @principal_id AND task_id = @task_
 
 -- Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
 -- such statement for each index that serves it, named since SQLite keeps no statistics
--- here and would guess. sqlc wants this file in ASCII.
+-- here and would guess. These read finished tasks; live ones come from PageOfLive. sqlc
+-- wants this file in ASCII.
 -- name: Page :many
-SELECT id, context_id, state, status_ts, status FROM tasks
-WHERE principal_id = @principal_id AND status_ts >= @after
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_time
+WHERE principal_id = @principal_id AND state >= 10 AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
 -- name: PageOfContext :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after
+WHERE principal_id = @principal_id AND context_id = @context_id AND state >= 10 AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
 -- name: PageOfContextInState :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = @principal_id AND context_id = @context_id AND state = @state AND status_ts >= @after
+WHERE principal_id = @principal_id AND context_id = @context_id AND state = @state AND state >= 10 AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
 -- name: PageOfDone :many
-SELECT id, context_id, state, status_ts, status FROM tasks
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_done
 WHERE principal_id = @principal_id AND state = @state AND state >= 10 AND status_ts >= @after
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
+-- PageOfLive takes any context where context_id is empty and any live state where state is 0.
 -- name: PageOfLive :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_live
-WHERE principal_id = @principal_id AND state = @state AND state < 10 AND status_ts >= @after
+WHERE principal_id = @principal_id AND state < 10 AND status_ts >= @after
+  AND (CAST(@context_id AS TEXT) = '' OR context_id = @context_id) AND (CAST(@state AS INTEGER) = 0 OR state = @state)
   AND (status_ts, id) < (CAST(@before_ts AS INTEGER), CAST(@before_id AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT @n;
 
@@ -85,8 +88,14 @@ WHERE principal_id = @principal_id AND context_id = @context_id AND state < 10 G
 -- CountSince serves the timestamp filter, which alone counts finished tasks: it reads an index and no row.
 -- name: CountSince :many
 SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time
-WHERE principal_id = @principal_id AND status_ts >= @after GROUP BY state;
+WHERE principal_id = @principal_id AND state >= 10 AND status_ts >= @after GROUP BY state;
 
 -- name: CountOfContextSince :many
 SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = @principal_id AND context_id = @context_id AND status_ts >= @after GROUP BY state;
+WHERE principal_id = @principal_id AND context_id = @context_id AND state >= 10 AND status_ts >= @after GROUP BY state;
+
+-- CountLiveSince takes any context where context_id is empty.
+-- name: CountLiveSince :many
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_live
+WHERE principal_id = @principal_id AND state < 10 AND status_ts >= @after
+  AND (CAST(@context_id AS TEXT) = '' OR context_id = @context_id) GROUP BY state;

@@ -168,6 +168,20 @@ func (v View) CountLiveOfContext(ctx context.Context, contextID string) ([]Count
 	return v.q.CountLiveOfContext(ctx, raw.CountLiveOfContextParams{PrincipalID: v.principal, ContextID: contextID})
 }
 
+// CountLiveSinceRow is a row of CountLiveSince.
+type CountLiveSinceRow = raw.CountLiveSinceRow
+
+// CountLiveSinceParams are the parameters of CountLiveSince.
+type CountLiveSinceParams struct {
+	After     int64
+	ContextID string
+}
+
+// CountLiveSince takes any context where context_id is empty.
+func (v View) CountLiveSince(ctx context.Context, arg CountLiveSinceParams) ([]CountLiveSinceRow, error) {
+	return v.q.CountLiveSince(ctx, raw.CountLiveSinceParams{PrincipalID: v.principal, After: arg.After, ContextID: arg.ContextID})
+}
+
 // CountOfContextSinceRow is a row of CountOfContextSince.
 type CountOfContextSinceRow = raw.CountOfContextSinceRow
 
@@ -298,7 +312,8 @@ type PageParams struct {
 
 // Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
 // such statement for each index that serves it, named since SQLite keeps no statistics
-// here and would guess. sqlc wants this file in ASCII.
+// here and would guess. These read finished tasks; live ones come from PageOfLive. sqlc
+// wants this file in ASCII.
 func (v View) Page(ctx context.Context, arg PageParams) ([]PageRow, error) {
 	return v.q.Page(ctx, raw.PageParams{PrincipalID: v.principal, After: arg.After, BeforeTS: arg.BeforeTS, BeforeID: arg.BeforeID, N: arg.N})
 }
@@ -360,16 +375,17 @@ type PageOfLiveRow = raw.PageOfLiveRow
 
 // PageOfLiveParams are the parameters of PageOfLive.
 type PageOfLiveParams struct {
-	State    int64
-	After    int64
-	BeforeTS int64
-	BeforeID string
-	N        int64
+	After     int64
+	ContextID string
+	State     int64
+	BeforeTS  int64
+	BeforeID  string
+	N         int64
 }
 
-// PageOfLive runs the statement of that name.
+// PageOfLive takes any context where context_id is empty and any live state where state is 0.
 func (v View) PageOfLive(ctx context.Context, arg PageOfLiveParams) ([]PageOfLiveRow, error) {
-	return v.q.PageOfLive(ctx, raw.PageOfLiveParams{PrincipalID: v.principal, State: arg.State, After: arg.After, BeforeTS: arg.BeforeTS, BeforeID: arg.BeforeID, N: arg.N})
+	return v.q.PageOfLive(ctx, raw.PageOfLiveParams{PrincipalID: v.principal, After: arg.After, ContextID: arg.ContextID, State: arg.State, BeforeTS: arg.BeforeTS, BeforeID: arg.BeforeID, N: arg.N})
 }
 
 // PrincipalsAfterParams are the parameters of PrincipalsAfter.

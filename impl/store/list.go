@@ -107,23 +107,53 @@ func newListing(f Filter) (listing, error) {
 }
 
 // rows reads one row more than the page has, to know whether there is another page.
+// Finished and live tasks are in indexes of their own, each in the page's order.
 func (l listing) rows(ctx context.Context, q db.View) ([]db.PageRow, error) {
-	n := int64(l.size) + 1
+	n := l.size + 1
+	done, err := l.done(ctx, q, int64(n))
+	if err != nil || l.state >= firstDone {
+		return done, err
+	}
+	rows, err := q.PageOfLive(ctx, db.PageOfLiveParams{ContextID: l.ContextID, State: l.state, After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: int64(n)})
+	return newest(same(rows, func(r db.PageOfLiveRow) db.PageRow { return db.PageRow(r) }), done, n), err
+}
+
+// done reads finished tasks.
+func (l listing) done(ctx context.Context, q db.View, n int64) ([]db.PageRow, error) {
 	switch {
+	case l.state != 0 && l.state < firstDone:
+		return nil, nil
 	case l.ContextID != "" && l.state != 0:
 		rows, err := q.PageOfContextInState(ctx, db.PageOfContextInStateParams{ContextID: l.ContextID, State: l.state, After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
 		return same(rows, func(r db.PageOfContextInStateRow) db.PageRow { return db.PageRow(r) }), err
 	case l.ContextID != "":
 		rows, err := q.PageOfContext(ctx, db.PageOfContextParams{ContextID: l.ContextID, After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
 		return same(rows, func(r db.PageOfContextRow) db.PageRow { return db.PageRow(r) }), err
-	case l.state >= firstDone:
+	case l.state != 0:
 		rows, err := q.PageOfDone(ctx, db.PageOfDoneParams{State: l.state, After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
 		return same(rows, func(r db.PageOfDoneRow) db.PageRow { return db.PageRow(r) }), err
-	case l.state != 0:
-		rows, err := q.PageOfLive(ctx, db.PageOfLiveParams{State: l.state, After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
-		return same(rows, func(r db.PageOfLiveRow) db.PageRow { return db.PageRow(r) }), err
 	}
 	return q.Page(ctx, db.PageParams{After: l.after, BeforeTS: l.before.StatusMS, BeforeID: l.before.ID, N: n})
+}
+
+// newest merges two lists that are in the page's order and keeps the first n.
+func newest(a, b []db.PageRow, n int) []db.PageRow {
+	if len(a) == 0 {
+		return b
+	}
+	out := make([]db.PageRow, 0, min(n, len(a)+len(b)))
+	for len(out) < n && len(a)+len(b) > 0 {
+		if len(b) == 0 || len(a) > 0 && comesFirst(a[0], b[0]) {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return out
+}
+
+func comesFirst(a, b db.PageRow) bool {
+	return a.StatusTS > b.StatusTS || a.StatusTS == b.StatusTS && a.ID > b.ID
 }
 
 // same maps the row types, one for each statement, onto one: they differ by name only.
@@ -243,8 +273,15 @@ func (l listing) countLive(ctx context.Context, q db.View, count map[int64]int64
 	return err
 }
 
-// countSince reads one index and no row, and stops at the timestamp.
+// countSince reads an index each of finished and of live tasks, and no row of the former.
 func (l listing) countSince(ctx context.Context, q db.View, count map[int64]int64) error {
+	live, err := q.CountLiveSince(ctx, db.CountLiveSinceParams{After: l.after, ContextID: l.ContextID})
+	if err != nil {
+		return err
+	}
+	for _, r := range live {
+		count[r.State] = r.N
+	}
 	if l.ContextID != "" {
 		rows, err := q.CountOfContextSince(ctx, db.CountOfContextSinceParams{ContextID: l.ContextID, After: l.after})
 		for _, r := range rows {

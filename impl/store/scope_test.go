@@ -71,7 +71,10 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 	"Totals":             func(ctx context.Context, v db.View) (any, error) { return v.Totals(ctx) },
 	"CountLive":          func(ctx context.Context, v db.View) (any, error) { return v.CountLive(ctx) },
 	"CountLiveOfContext": func(ctx context.Context, v db.View) (any, error) { return v.CountLiveOfContext(ctx, "c1") },
-	"CountSince":         func(ctx context.Context, v db.View) (any, error) { return v.CountSince(ctx, 0) },
+	"CountLiveSince": func(ctx context.Context, v db.View) (any, error) {
+		return v.CountLiveSince(ctx, db.CountLiveSinceParams{})
+	},
+	"CountSince": func(ctx context.Context, v db.View) (any, error) { return v.CountSince(ctx, 0) },
 	"CountOfContextSince": func(ctx context.Context, v db.View) (any, error) {
 		return v.CountOfContextSince(ctx, db.CountOfContextSinceParams{ContextID: "c1"})
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -82,19 +83,7 @@ func (w *writer) run() {
 	defer close(w.stopped)
 	group := make([]job, 0, maxGroup)
 	for first := range w.queue {
-		group = append(group[:0], first)
-	fill:
-		for len(group) < maxGroup {
-			select {
-			case j, ok := <-w.queue:
-				if !ok {
-					break fill
-				}
-				group = append(group, j)
-			default:
-				break fill
-			}
-		}
+		group = w.gather(append(group[:0], first))
 		began := time.Now()
 		errs, err := w.commit(group)
 		w.told(len(group), time.Since(began), w.evicting, err)
@@ -104,6 +93,36 @@ func (w *writer) run() {
 		}
 		clear(group)
 		w.trimLog()
+	}
+}
+
+// gather adds what is queued. Where there was company already, those who have just been
+// answered are let on first, as long as that brings more: they are about to write again,
+// and a group's cost is mostly its own. Nobody is waited for who is not ready to run.
+func (w *writer) gather(group []job) []job {
+	for {
+		before := len(group)
+		for len(group) < maxGroup {
+			j, ok := w.queued()
+			if !ok {
+				break
+			}
+			group = append(group, j)
+		}
+		if len(group) == maxGroup || len(group) == before || len(group) == 1 {
+			return group
+		}
+		runtime.Gosched()
+	}
+}
+
+// queued takes a job where one is there.
+func (w *writer) queued() (j job, ok bool) {
+	select {
+	case j, ok = <-w.queue:
+		return j, ok
+	default:
+		return j, false
 	}
 }
 

@@ -63,6 +63,9 @@ func Prepare(ctx context.Context, db DBTX) (*Queries, error) {
 	if q.countLiveOfContextStmt, err = db.PrepareContext(ctx, countLiveOfContext); err != nil {
 		return nil, fmt.Errorf("error preparing query CountLiveOfContext: %w", err)
 	}
+	if q.countLiveSinceStmt, err = db.PrepareContext(ctx, countLiveSince); err != nil {
+		return nil, fmt.Errorf("error preparing query CountLiveSince: %w", err)
+	}
 	if q.countOfContextSinceStmt, err = db.PrepareContext(ctx, countOfContextSince); err != nil {
 		return nil, fmt.Errorf("error preparing query CountOfContextSince: %w", err)
 	}
@@ -221,6 +224,11 @@ func (q *Queries) Close() error {
 	if q.countLiveOfContextStmt != nil {
 		if cerr := q.countLiveOfContextStmt.Close(); cerr != nil {
 			err = fmt.Errorf("error closing countLiveOfContextStmt: %w", cerr)
+		}
+	}
+	if q.countLiveSinceStmt != nil {
+		if cerr := q.countLiveSinceStmt.Close(); cerr != nil {
+			err = fmt.Errorf("error closing countLiveSinceStmt: %w", cerr)
 		}
 	}
 	if q.countOfContextSinceStmt != nil {
@@ -425,6 +433,7 @@ type Queries struct {
 	countExpiredStmt         *sql.Stmt
 	countLiveStmt            *sql.Stmt
 	countLiveOfContextStmt   *sql.Stmt
+	countLiveSinceStmt       *sql.Stmt
 	countOfContextSinceStmt  *sql.Stmt
 	countSinceStmt           *sql.Stmt
 	countersStmt             *sql.Stmt
@@ -474,6 +483,7 @@ func (q *Queries) WithTx(tx *sql.Tx) *Queries {
 		countExpiredStmt:         q.countExpiredStmt,
 		countLiveStmt:            q.countLiveStmt,
 		countLiveOfContextStmt:   q.countLiveOfContextStmt,
+		countLiveSinceStmt:       q.countLiveSinceStmt,
 		countOfContextSinceStmt:  q.countOfContextSinceStmt,
 		countSinceStmt:           q.countSinceStmt,
 		countersStmt:             q.countersStmt,

@@ -64,8 +64,11 @@ func (q *Queries) ContextsAfter(ctx context.Context, arg ContextsAfterParams) ([
 }
 
 const countContexts = `-- name: CountContexts :one
-SELECT COUNT(DISTINCT context_id) AS n FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = ?1
+SELECT COUNT(*) AS n FROM (
+  SELECT d.context_id FROM tasks AS d INDEXED BY tasks_by_context WHERE d.principal_id = ?1 AND d.state >= 10
+  UNION
+  SELECT l.context_id FROM tasks AS l INDEXED BY tasks_live WHERE l.principal_id = ?1 AND l.state < 10
+) AS c
 `
 
 type CountContextsParams struct {

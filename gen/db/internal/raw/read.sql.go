@@ -142,9 +142,50 @@ func (q *Queries) CountLiveOfContext(ctx context.Context, arg CountLiveOfContext
 	return items, nil
 }
 
+const countLiveSince = `-- name: CountLiveSince :many
+SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_live
+WHERE principal_id = ?1 AND state < 10 AND status_ts >= ?2
+  AND (CAST(?3 AS TEXT) = '' OR context_id = ?3) GROUP BY state
+`
+
+type CountLiveSinceParams struct {
+	PrincipalID string
+	After       int64
+	ContextID   string
+}
+
+type CountLiveSinceRow struct {
+	State int64
+	N     int64
+}
+
+// CountLiveSince takes any context where context_id is empty.
+func (q *Queries) CountLiveSince(ctx context.Context, arg CountLiveSinceParams) ([]CountLiveSinceRow, error) {
+	rows, err := q.query(ctx, q.countLiveSinceStmt, countLiveSince, arg.PrincipalID, arg.After, arg.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountLiveSinceRow{}
+	for rows.Next() {
+		var i CountLiveSinceRow
+		if err := rows.Scan(&i.State, &i.N); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const countOfContextSince = `-- name: CountOfContextSince :many
 SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = ?1 AND context_id = ?2 AND status_ts >= ?3 GROUP BY state
+WHERE principal_id = ?1 AND context_id = ?2 AND state >= 10 AND status_ts >= ?3 GROUP BY state
 `
 
 type CountOfContextSinceParams struct {
@@ -183,7 +224,7 @@ func (q *Queries) CountOfContextSince(ctx context.Context, arg CountOfContextSin
 
 const countSince = `-- name: CountSince :many
 SELECT state, COUNT(*) AS n FROM tasks INDEXED BY tasks_by_time
-WHERE principal_id = ?1 AND status_ts >= ?2 GROUP BY state
+WHERE principal_id = ?1 AND state >= 10 AND status_ts >= ?2 GROUP BY state
 `
 
 type CountSinceParams struct {
@@ -356,8 +397,8 @@ func (q *Queries) MessagesOf(ctx context.Context, arg MessagesOfParams) ([]Messa
 }
 
 const page = `-- name: Page :many
-SELECT id, context_id, state, status_ts, status FROM tasks
-WHERE principal_id = ?1 AND status_ts >= ?2
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_time
+WHERE principal_id = ?1 AND state >= 10 AND status_ts >= ?2
   AND (status_ts, id) < (CAST(?3 AS INTEGER), CAST(?4 AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT ?5
 `
@@ -380,7 +421,8 @@ type PageRow struct {
 
 // Page is in the order of A2A 3.1.4 and begins below (before_ts, before_id). There is one
 // such statement for each index that serves it, named since SQLite keeps no statistics
-// here and would guess. sqlc wants this file in ASCII.
+// here and would guess. These read finished tasks; live ones come from PageOfLive. sqlc
+// wants this file in ASCII.
 func (q *Queries) Page(ctx context.Context, arg PageParams) ([]PageRow, error) {
 	rows, err := q.query(ctx, q.pageStmt, page,
 		arg.PrincipalID,
@@ -418,7 +460,7 @@ func (q *Queries) Page(ctx context.Context, arg PageParams) ([]PageRow, error) {
 
 const pageOfContext = `-- name: PageOfContext :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = ?1 AND context_id = ?2 AND status_ts >= ?3
+WHERE principal_id = ?1 AND context_id = ?2 AND state >= 10 AND status_ts >= ?3
   AND (status_ts, id) < (CAST(?4 AS INTEGER), CAST(?5 AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT ?6
 `
@@ -478,7 +520,7 @@ func (q *Queries) PageOfContext(ctx context.Context, arg PageOfContextParams) ([
 
 const pageOfContextInState = `-- name: PageOfContextInState :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_by_context
-WHERE principal_id = ?1 AND context_id = ?2 AND state = ?3 AND status_ts >= ?4
+WHERE principal_id = ?1 AND context_id = ?2 AND state = ?3 AND state >= 10 AND status_ts >= ?4
   AND (status_ts, id) < (CAST(?5 AS INTEGER), CAST(?6 AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT ?7
 `
@@ -539,7 +581,7 @@ func (q *Queries) PageOfContextInState(ctx context.Context, arg PageOfContextInS
 }
 
 const pageOfDone = `-- name: PageOfDone :many
-SELECT id, context_id, state, status_ts, status FROM tasks
+SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_done
 WHERE principal_id = ?1 AND state = ?2 AND state >= 10 AND status_ts >= ?3
   AND (status_ts, id) < (CAST(?4 AS INTEGER), CAST(?5 AS TEXT))
 ORDER BY status_ts DESC, id DESC LIMIT ?6
@@ -600,15 +642,17 @@ func (q *Queries) PageOfDone(ctx context.Context, arg PageOfDoneParams) ([]PageO
 
 const pageOfLive = `-- name: PageOfLive :many
 SELECT id, context_id, state, status_ts, status FROM tasks INDEXED BY tasks_live
-WHERE principal_id = ?1 AND state = ?2 AND state < 10 AND status_ts >= ?3
-  AND (status_ts, id) < (CAST(?4 AS INTEGER), CAST(?5 AS TEXT))
-ORDER BY status_ts DESC, id DESC LIMIT ?6
+WHERE principal_id = ?1 AND state < 10 AND status_ts >= ?2
+  AND (CAST(?3 AS TEXT) = '' OR context_id = ?3) AND (CAST(?4 AS INTEGER) = 0 OR state = ?4)
+  AND (status_ts, id) < (CAST(?5 AS INTEGER), CAST(?6 AS TEXT))
+ORDER BY status_ts DESC, id DESC LIMIT ?7
 `
 
 type PageOfLiveParams struct {
 	PrincipalID string
-	State       int64
 	After       int64
+	ContextID   string
+	State       int64
 	BeforeTS    int64
 	BeforeID    string
 	N           int64
@@ -622,11 +666,13 @@ type PageOfLiveRow struct {
 	Status    []byte
 }
 
+// PageOfLive takes any context where context_id is empty and any live state where state is 0.
 func (q *Queries) PageOfLive(ctx context.Context, arg PageOfLiveParams) ([]PageOfLiveRow, error) {
 	rows, err := q.query(ctx, q.pageOfLiveStmt, pageOfLive,
 		arg.PrincipalID,
-		arg.State,
 		arg.After,
+		arg.ContextID,
+		arg.State,
 		arg.BeforeTS,
 		arg.BeforeID,
 		arg.N,
