@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 
@@ -118,6 +119,8 @@ func serve(c *cobra.Command, f serveFlags) error {
 	defer close(ended)
 	reloader.Go(func() { reloadOn(hangups, ended, a) })
 	fmt.Fprint(c.OutOrStdout(), a.Banner())
+	room := slack()
+	defer runtime.KeepAlive(room)
 	return a.Run(c.Context())
 }
 
