@@ -87,7 +87,7 @@ func (h *Handler) Binding(r *http.Request) wire.Binding {
 // ServeHTTP compares paths as they are. A ServeMux would clean them, and redirect a task id
 // with an encoded slash or dots to another task.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(wire.VersionHeader, wire.Version)
+	wire.Mark(w.Header())
 	if route, ok := h.Routes[r.URL.Path]; ok {
 		call.From(r.Context()).Route = r.URL.Path
 		route.ServeHTTP(w, r)

@@ -82,23 +82,24 @@ func (w reply) around() (before, after []byte) {
 func (h *Handler) write(w reply, doc []byte) {
 	before, after := w.around()
 	header := w.Header()
-	header.Set("Content-Type", wire.JSON)
+	typ := wire.JSON
 	if w.binding == wire.REST {
-		header.Set("Content-Type", wire.MediaType(w.req))
+		typ = wire.MediaType(w.req)
 	}
+	wire.SetType(header, typ)
 	header.Set("Content-Length", strconv.Itoa(len(before)+len(doc)+len(after)))
-	header.Set("X-Content-Type-Options", "nosniff")
 	out := h.output(w.ResponseWriter)
 	// One write for the usual answer; a large one is not copied just to be wrapped.
-	if len(doc) < writeSize {
+	if len(before) > 0 && len(doc) < writeSize {
 		doc, before, after = append(append(before, doc...), after...), nil, nil
 	}
+	// What is left in a buffer leaves when the handler returns, in one piece with the headers
+	// and still under the deadline. net/http takes that back then.
 	for _, b := range [][]byte{before, doc, after} {
-		if out.send(b) != nil {
+		if len(b) > 0 && out.send(b) != nil {
 			return
 		}
 	}
-	out.flush()
 }
 
 // following is a stream that an operation has opened, and nothing else of its request: a

@@ -68,8 +68,8 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, rec.done = e.Observe(r, c)
 		r = r.WithContext(ctx)
 	}
-	rec.Header().Set(wire.VersionHeader, wire.Version)
-	rec.Header().Set("X-Request-Id", c.RequestID)
+	wire.Mark(rec.Header())
+	rec.Header()["X-Request-Id"] = []string{c.RequestID}
 	e.harden(rec.Header(), r)
 	defer func() { e.finish(rec, r, c, recover()) }()
 	if e.CORS.answer(rec.Header(), r) {

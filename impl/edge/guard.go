@@ -40,13 +40,15 @@ func (g *Guard) checkAddress(from netip.Addr) error {
 	return g.PerAddress.check(network(from), "address")
 }
 
+// Shared by all answers, as those of wire.Mark are, and for the same reason.
+var noSources, noReferrer, noStore = []string{"default-src 'none'"}, []string{"no-referrer"}, []string{"no-store"}
+
 // harden sets what every answer says. Handlers that know better replace it: the Agent
 // Card may be cached, and streams say what they are.
 func (g *Guard) harden(h http.Header, r *http.Request) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
+	h["Content-Security-Policy"] = noSources
+	h["Referrer-Policy"] = noReferrer
+	h["Cache-Control"] = noStore
 	if g.HSTS > 0 && r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(g.HSTS/time.Second), 10))
 	}

@@ -57,7 +57,7 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 	var body any
 	status := known.Type.HTTP
 	if b == JSONRPC {
-		h.Set("Content-Type", "application/json")
+		SetType(h, JSON)
 		if id == nil {
 			id = []byte("null")
 		}
@@ -68,7 +68,7 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 			status = http.StatusOK
 		}
 	} else {
-		h.Set("Content-Type", MediaType(r))
+		SetType(h, MediaType(r))
 		body = restBody{restError{known.Type.HTTP, known.Type.Status, known.Text(), e.details(known)}}
 	}
 	text, err := json.Marshal(body, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), json.Deterministic(true))
@@ -76,16 +76,12 @@ func (e Errors) Write(w http.ResponseWriter, r *http.Request, b Binding, id []by
 		panic("wire: " + err.Error()) // plain strings and numbers only
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set(VersionHeader, Version)
-	// A caller that does not read must not hold the handler. The deadline is taken
-	// back, or it would hit the next response of the connection.
-	ctl := http.NewResponseController(w)
-	ctl.SetWriteDeadline(time.Now().Add(writeLimit))
+	Mark(h)
+	// A caller that does not read must not hold the connection. The answer leaves when the
+	// handler returns, in one write, and net/http takes the deadline back then.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
 	w.WriteHeader(status)
-	w.Write(text)
-	ctl.Flush()
-	ctl.SetWriteDeadline(time.Time{})
+	_, _ = w.Write(text)
 }
 
 // challenger is a cause that asks for credentials (RFC 9110 §11.6.1): why a caller has

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -136,5 +138,22 @@ func TestCheckBody(t *testing.T) {
 	r.Header.Set("Content-Encoding", "gzip")
 	if CheckBody(r) == nil {
 		t.Error("a compressed body was accepted")
+	}
+}
+
+// Answers share values of their headers: what one adds to its own must not show in another's.
+func TestSharedHeadersAreNotWrittenOver(t *testing.T) {
+	one, other := http.Header{}, http.Header{}
+	for _, h := range []http.Header{one, other} {
+		Mark(h)
+		SetType(h, A2AJSON)
+	}
+	want := other.Clone()
+	for name := range one {
+		one.Add(name, "more")
+		one.Set(name, "else")
+	}
+	if !reflect.DeepEqual(other, want) || other.Get(VersionHeader) != Version || other.Get("Content-Type") != A2AJSON {
+		t.Errorf("got %v", other)
 	}
 }
