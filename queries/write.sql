@@ -6,12 +6,12 @@ INSERT INTO principals (id) VALUES (@principal_id) ON CONFLICT (id) DO NOTHING;
 INSERT INTO tasks (principal_id, id, context_id, state, status_ts, created_ts, status, trail)
 VALUES (@principal_id, @id, @context_id, @state, @status_ts, @created_ts, @status, @trail);
 
--- SetStatus moves a live task on; no row means that there is no such task or that it has ended.
--- name: SetStatus :one
+-- SetStatus moves a live task on; no row means that there is no such task or that it has
+-- ended. It returns nothing else: RETURNING would cost as much again.
+-- name: SetStatus :execrows
 UPDATE tasks
 SET state = @state, status_ts = @status_ts, status = @status, trail = trail || CAST(@steps AS TEXT)
-WHERE principal_id = @principal_id AND id = @id AND state < 10
-RETURNING context_id;
+WHERE principal_id = @principal_id AND id = @id AND context_id = @context_id AND state < 10;
 
 -- name: AddStatus :exec
 INSERT INTO statuses (principal_id, task_id, seq, doc) VALUES (@principal_id, @task_id, @seq, @doc);

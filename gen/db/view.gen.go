@@ -451,16 +451,18 @@ func (c *Conn) SessionsAfter(ctx context.Context, arg SessionsAfterParams) ([]st
 
 // SetStatusParams are the parameters of SetStatus.
 type SetStatusParams struct {
-	State    int64
-	StatusTS int64
-	Status   []byte
-	Steps    string
-	ID       string
+	State     int64
+	StatusTS  int64
+	Status    []byte
+	Steps     string
+	ID        string
+	ContextID string
 }
 
-// SetStatus moves a live task on; no row means that there is no such task or that it has ended.
-func (v View) SetStatus(ctx context.Context, arg SetStatusParams) (string, error) {
-	return v.q.SetStatus(ctx, raw.SetStatusParams{PrincipalID: v.principal, State: arg.State, StatusTS: arg.StatusTS, Status: arg.Status, Steps: arg.Steps, ID: arg.ID})
+// SetStatus moves a live task on; no row means that there is no such task or that it has
+// ended. It returns nothing else: RETURNING would cost as much again.
+func (v View) SetStatus(ctx context.Context, arg SetStatusParams) (int64, error) {
+	return v.q.SetStatus(ctx, raw.SetStatusParams{PrincipalID: v.principal, State: arg.State, StatusTS: arg.StatusTS, Status: arg.Status, Steps: arg.Steps, ID: arg.ID, ContextID: arg.ContextID})
 }
 
 // Statuses runs the statement of that name.

@@ -113,33 +113,32 @@ func (s *Store) apply(ctx context.Context, h *handle, b *batch) error {
 			return err
 		}
 	}
-	where, ended := "", int64(1)
+	ended := int64(1)
 	switch {
 	case b.created != nil:
-		where, ended = b.created.Context, 0
+		ended = 0
 	case b.status != nil:
-		var err error
-		where, err = a.SetStatus(ctx, db.SetStatusParams{
-			ID: b.task, State: codes[last.State], StatusTS: last.At.UnixMilli(), Status: last.Doc, Steps: b.steps,
+		n, err := a.SetStatus(ctx, db.SetStatusParams{
+			ID: b.task, ContextID: last.Context, State: codes[last.State], StatusTS: last.At.UnixMilli(), Status: last.Doc, Steps: b.steps,
 		})
-		if absent(err) {
-			return turn.ErrEnded
-		}
 		if err != nil {
 			return err
+		}
+		if n == 0 {
+			return turn.ErrEnded
 		}
 	}
 	if last != nil && last.State.Terminal() {
 		var t tally
 		t[codes[last.State]-firstDone]++
-		if _, err := a.count(ctx, where, t, ended); err != nil {
+		if _, err := a.count(ctx, last.Context, t, ended); err != nil {
 			return err
 		}
 	} else if b.created != nil {
-		a.began(where)
+		a.began(last.Context)
 	}
 	if b.created != nil {
-		return s.retain(ctx, a, where)
+		return s.retain(ctx, a, last.Context)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 		return nil, v.AddTask(ctx, db.AddTaskParams{ID: "new", ContextID: "c1", State: 1, StatusTS: 9, CreatedTS: 9, Status: []byte("{}"), Trail: "1:9;"})
 	},
 	"SetStatus": func(ctx context.Context, v db.View) (any, error) {
-		return v.SetStatus(ctx, db.SetStatusParams{ID: "live", State: 10, StatusTS: 9, Status: []byte("{}"), Steps: "10:9;"})
+		return v.SetStatus(ctx, db.SetStatusParams{ID: "live", ContextID: "c1", State: 10, StatusTS: 9, Status: []byte("{}"), Steps: "10:9;"})
 	},
 	"AddStatus": func(ctx context.Context, v db.View) (any, error) {
 		return nil, v.AddStatus(ctx, db.AddStatusParams{TaskID: "live", Seq: 7, Doc: []byte("{}")})
@@ -94,7 +94,7 @@ var viewCases = map[string]func(context.Context, db.View) (any, error){
 	"DropCounters":  func(ctx context.Context, v db.View) (any, error) { return nil, v.DropCounters(ctx) },
 	"ReleaseOwned":  func(ctx context.Context, v db.View) (any, error) { return v.ReleaseOwned(ctx) },
 	"DropPrincipal": func(ctx context.Context, v db.View) (any, error) {
-		if _, err := v.SetStatus(ctx, db.SetStatusParams{ID: "live", State: 10, StatusTS: 9, Status: []byte("{}"), Steps: "10:9;"}); err != nil {
+		if _, err := v.SetStatus(ctx, db.SetStatusParams{ID: "live", ContextID: "c1", State: 10, StatusTS: 9, Status: []byte("{}"), Steps: "10:9;"}); err != nil {
 			return nil, err
 		}
 		for _, id := range []string{"live", "done"} {

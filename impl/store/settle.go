@@ -112,14 +112,14 @@ func (s *Store) settle(found []orphan, status func(taskID, contextID string, at 
 // settleOne also stores the status document: the history says why the task failed.
 func settleOne(ctx context.Context, v db.View, o orphan, at time.Time, doc []byte) error {
 	code := codes[a2a.TaskStateFailed]
-	_, err := v.SetStatus(ctx, db.SetStatusParams{
-		ID: o.id, State: code, StatusTS: at.UnixMilli(), Status: doc, Steps: step(code, at, true),
+	n, err := v.SetStatus(ctx, db.SetStatusParams{
+		ID: o.id, ContextID: o.contextID, State: code, StatusTS: at.UnixMilli(), Status: doc, Steps: step(code, at, true),
 	})
-	if absent(err) {
-		return errors.New("it has ended meanwhile")
-	}
 	if err != nil {
 		return err
+	}
+	if n == 0 {
+		return errors.New("it has ended meanwhile")
 	}
 	seq, err := v.NextStatusSeq(ctx, o.id)
 	if err != nil {

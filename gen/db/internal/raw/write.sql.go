@@ -214,11 +214,10 @@ func (q *Queries) SessionContext(ctx context.Context, arg SessionContextParams) 
 	return context_id, err
 }
 
-const setStatus = `-- name: SetStatus :one
+const setStatus = `-- name: SetStatus :execrows
 UPDATE tasks
 SET state = ?1, status_ts = ?2, status = ?3, trail = trail || CAST(?4 AS TEXT)
-WHERE principal_id = ?5 AND id = ?6 AND state < 10
-RETURNING context_id
+WHERE principal_id = ?5 AND id = ?6 AND context_id = ?7 AND state < 10
 `
 
 type SetStatusParams struct {
@@ -228,19 +227,23 @@ type SetStatusParams struct {
 	Steps       string
 	PrincipalID string
 	ID          string
+	ContextID   string
 }
 
-// SetStatus moves a live task on; no row means that there is no such task or that it has ended.
-func (q *Queries) SetStatus(ctx context.Context, arg SetStatusParams) (string, error) {
-	row := q.queryRow(ctx, q.setStatusStmt, setStatus,
+// SetStatus moves a live task on; no row means that there is no such task or that it has
+// ended. It returns nothing else: RETURNING would cost as much again.
+func (q *Queries) SetStatus(ctx context.Context, arg SetStatusParams) (int64, error) {
+	result, err := q.exec(ctx, q.setStatusStmt, setStatus,
 		arg.State,
 		arg.StatusTS,
 		arg.Status,
 		arg.Steps,
 		arg.PrincipalID,
 		arg.ID,
+		arg.ContextID,
 	)
-	var context_id string
-	err := row.Scan(&context_id)
-	return context_id, err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
