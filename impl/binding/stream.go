@@ -112,6 +112,9 @@ type following struct {
 	end           func()          // called once, whatever becomes of the stream
 }
 
+// Shared by all streams, as the headers of wire.Mark are by all answers.
+var eventStream, noCache, noBuffering = []string{"text/event-stream"}, []string{"no-cache"}, []string{"no"}
+
 // open carries an operation out that answers with a stream. Nil: it was refused, and its
 // caller has been told.
 func (h *Handler) open(w reply, o *op.Operation, in any) *following {
@@ -145,10 +148,7 @@ func (h *Handler) open(w reply, o *op.Operation, in any) *following {
 	if active := call.From(w.req.Context()).Extensions; len(active) > 0 {
 		header.Set(wire.ExtensionsHeader, strings.Join(active, ", "))
 	}
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-cache")
-	header.Set("X-Accel-Buffering", "no")
-	header.Set("X-Content-Type-Options", "nosniff")
+	header["Content-Type"], header["Cache-Control"], header["X-Accel-Buffering"] = eventStream, noCache, noBuffering
 	f.before, f.after = w.around()
 	f.out, f.gone = h.output(w.ResponseWriter), w.req.Context().Done()
 	f.out.keep = w.req.ProtoMajor == 1
@@ -162,7 +162,6 @@ func (h *Handler) open(w reply, o *op.Operation, in any) *following {
 // handler, since a goroutine that waits keeps its stack, and with it all that lies below.
 func (h *Handler) follow(f *following) {
 	defer f.end()
-	defer f.out.quiet()
 	if f.Close != nil {
 		defer f.Close()
 	}
@@ -213,6 +212,8 @@ func (f *following) open() error {
 
 // write sends the frames from index at on, or as many as are worth one write: a reader that
 // lags behind gets what it has missed in few large ones. Without any it sends the headers.
+// The last frame leaves when the handler returns, in one piece with the end of the response
+// and still under its deadline, which net/http takes back then.
 func (f *following) write(at int, frames []op.Frame) (n int, last bool, err error) {
 	buf := batches.Get().(*[]byte)
 	b := (*buf)[:0]
@@ -225,7 +226,7 @@ func (f *following) write(at int, frames []op.Frame) (n int, last bool, err erro
 			break
 		}
 	}
-	if err = f.out.send(b); err == nil {
+	if err = f.out.send(b); err == nil && !last {
 		err = f.out.flush()
 	}
 	if cap(b) <= 2*writeSize {

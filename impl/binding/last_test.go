@@ -1,0 +1,83 @@
+package binding
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"a2aserve/gen/op"
+	"a2aserve/impl/edge"
+)
+
+// wires notes what goes over the connections of a listener, and under which deadline.
+type wires struct {
+	net.Listener
+	mu     sync.Mutex // guards what follows
+	writes []string
+	timed  []bool // whether a deadline was set
+	until  time.Time
+}
+
+func (l *wires) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return &wired{c, l}, err
+}
+
+type wired struct {
+	net.Conn
+	l *wires
+}
+
+func (c *wired) Write(b []byte) (int, error) {
+	c.l.mu.Lock()
+	c.l.writes, c.l.timed = append(c.l.writes, string(b)), append(c.l.timed, !c.l.until.IsZero())
+	c.l.mu.Unlock()
+	return c.Conn.Write(b)
+}
+
+func (c *wired) SetWriteDeadline(t time.Time) error {
+	c.l.mu.Lock()
+	c.l.until = t
+	c.l.mu.Unlock()
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// The last frame and the end of the response are one write, and under a deadline: or a
+// client that does not read would hold the connection once its stream is over.
+func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
+	s := serve(t, Options{})
+	log := newFrames(frame(`1`))
+	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &wires{Listener: listener}
+	srv := edge.Server(s.Config.Handler, edge.Limits{}, s.h.Log)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = srv.Serve(l) })
+	defer serving.Wait()
+	defer srv.Close()
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
+	req.Header.Set("Authorization", "Bearer tok-a")
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	log.add(frame(`2`), op.Frame{JSON: []byte(`3`), Last: true})
+	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasSuffix(string(b), "data: 3\n\n") {
+		t.Fatalf("%q %v", b, err)
+	}
+	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.until.IsZero() }) // for the next response
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.writes)
+	if n != 2 || !strings.HasSuffix(l.writes[1], "data: 3\n\n\r\n0\r\n\r\n") || !l.timed[0] || !l.timed[1] {
+		t.Errorf("%d writes, under deadlines: %v\n%q", n, l.timed, l.writes)
+	}
+}
