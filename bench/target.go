@@ -62,7 +62,12 @@ func (b *bench) ours(db, more string) (*target, error) {
 	if !strings.Contains(more, "log:") {
 		more += "log: {level: error}\n"
 	}
-	file := filepath.Join(b.dir, "bench.yaml")
+	// A folder of its own, as on most machines: it is watched, and each write to a store in it
+	// would be looked at.
+	file := filepath.Join(b.dir, "config", "bench.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(file, []byte(limits+more), 0o600); err != nil {
 		return nil, err
 	}
