@@ -18,10 +18,13 @@ var supported = regexp.MustCompile(`^1\.0(\.\d{1,9})?$`)
 // in headers, the version also in the query (A2A §3.6.1).
 func (h *Handler) negotiate(r *http.Request) error {
 	c := call.From(r.Context())
-	versions := slices.Clone(r.Header.Values(wire.VersionHeader))
-	for name, values := range r.URL.Query() {
-		if strings.EqualFold(name, wire.VersionHeader) {
-			versions = append(versions, values...)
+	versions := r.Header.Values(wire.VersionHeader)
+	if r.URL.RawQuery != "" {
+		versions = slices.Clone(versions)
+		for name, values := range r.URL.Query() {
+			if strings.EqualFold(name, wire.VersionHeader) {
+				versions = append(versions, values...)
+			}
 		}
 	}
 	// All of them must do: a proxy may have read another one than we would pick.
@@ -31,7 +34,7 @@ func (h *Handler) negotiate(r *http.Request) error {
 			continue
 		}
 		given = true
-		if !supported.MatchString(v) {
+		if v != wire.Version && !supported.MatchString(v) {
 			return unsupported("A2A version %q is not supported; this server speaks "+wire.Version, v[:min(len(v), 32)])
 		}
 	}

@@ -17,6 +17,9 @@ import (
 // that one validation sees all of it. An empty value counts as absent; names that the
 // definition does not have are ignored.
 func readQuery(def, raw string) ([]byte, []a2a.Violation) {
+	if raw == "" {
+		return nil, nil
+	}
 	var bad []a2a.Violation
 	values, err := url.ParseQuery(raw)
 	if err != nil {

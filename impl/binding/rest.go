@@ -51,7 +51,7 @@ func (h *Handler) serveREST(w http.ResponseWriter, r *http.Request) *following {
 	x := &read{h, to, o, in, nil}
 	next := r.WithContext(context.WithValue(r.Context(), readKey{}, x))
 	next.Method, next.Body = o.Verb, http.NoBody
-	next.URL = &url.URL{Path: rt.example}
+	next.URL = rt.example
 	h.rest.ServeHTTP(w, next)
 	return x.stream
 }
@@ -74,7 +74,7 @@ func (h *Handler) readREST(o *op.Operation, r *http.Request, fixed map[string]st
 	}
 	if o.Body || len(body) > 0 {
 		var found []a2a.Violation
-		if r.URL.Query().Get("tenant") != "" { // the one parameter that must not be overlooked
+		if r.URL.RawQuery != "" && r.URL.Query().Get("tenant") != "" { // the one parameter that must not be overlooked
 			found = []a2a.Violation{{Field: "tenant", Description: "must be empty: no tenants are served"}}
 		}
 		return h.decode(o, body, fixed, found)
@@ -90,10 +90,28 @@ type routes []*route
 // route is one path and what its verbs mean.
 type route struct {
 	path    string
-	pattern []string // segments
-	example string   // a path that the generated router sends to the same place
+	pattern []segment
+	example *url.URL // a path that the generated router sends to the same place
 	ops     map[string]*op.Operation
 	allow   []string
+}
+
+// segment is a fixed part of a path, or a variable with what must follow it: {id}:cancel.
+type segment struct {
+	fixed          string
+	variable, verb string // variable is empty where it is fixed
+}
+
+func newSegments(path string) (list []segment) {
+	for s := range strings.SplitSeq(path, "/") {
+		name, verb, isVariable := strings.Cut(strings.TrimPrefix(s, "{"), "}")
+		if !isVariable {
+			list = append(list, segment{fixed: s})
+			continue
+		}
+		list = append(list, segment{variable: name, verb: verb})
+	}
+	return list
 }
 
 // newRoutes groups the operations by path. A second verb of an operation (A2A §11.3.2 has
@@ -105,7 +123,7 @@ func newRoutes(table []op.Operation) routes {
 		o := &table[i]
 		rt := byPath[o.Path]
 		if rt == nil {
-			rt = &route{path: o.Path, pattern: strings.Split(o.Path, "/"), example: variable.Replace(o.Path), ops: map[string]*op.Operation{}}
+			rt = &route{path: o.Path, pattern: newSegments(o.Path), example: &url.URL{Path: variable.Replace(o.Path)}, ops: map[string]*op.Operation{}}
 			byPath[o.Path] = rt
 			all = append(all, rt)
 		}
@@ -122,7 +140,7 @@ func newRoutes(table []op.Operation) routes {
 	for _, rt := range all {
 		slices.Sort(rt.allow)
 	}
-	slices.SortStableFunc(all, func(a, b *route) int { return strings.Count(b.example, ":") - strings.Count(a.example, ":") })
+	slices.SortStableFunc(all, func(a, b *route) int { return strings.Count(b.path, ":") - strings.Count(a.path, ":") })
 	return all
 }
 
@@ -146,16 +164,17 @@ func (rt *route) match(segments []string) (map[string]string, bool) {
 	if len(segments) != len(rt.pattern) {
 		return nil, false
 	}
+	for i, want := range rt.pattern {
+		if want.variable == "" && segments[i] != want.fixed {
+			return nil, false
+		}
+	}
 	values := map[string]string{}
 	for i, want := range rt.pattern {
-		name, verb, isVariable := strings.Cut(strings.TrimPrefix(want, "{"), "}")
-		if !isVariable {
-			if segments[i] != want {
-				return nil, false
-			}
+		if want.variable == "" {
 			continue
 		}
-		value, ok := strings.CutSuffix(segments[i], verb)
+		value, ok := strings.CutSuffix(segments[i], want.verb)
 		if !ok || value == "" {
 			return nil, false
 		}
@@ -163,7 +182,7 @@ func (rt *route) match(segments []string) (map[string]string, bool) {
 		if err != nil {
 			return nil, false
 		}
-		values[name] = plain
+		values[want.variable] = plain
 	}
 	return values, true
 }

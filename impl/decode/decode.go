@@ -7,6 +7,7 @@
 package decode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,29 +109,13 @@ func Invalid(bad []a2a.Violation) *a2a.Error {
 // canonical reads, merges, checks and validates, in this order: the check must see what the
 // URL says too, and a refusal of the whole request comes before complaints about details.
 func (in Input) canonical() ([]byte, []a2a.Violation, error) {
-	doc := in.JSON
-	if len(doc) == 0 {
-		doc = []byte("{}")
-	}
-	if in.Depth == 0 {
-		in.Depth = DefaultDepth
-	}
 	bad := slices.Clone(in.Found)
-	// Measured beforehand, so that the common, flat document costs one quick scan and
-	// only a deep one is measured again, place by place, to name the field.
-	deep := Nesting(doc) > in.Depth
-	if deep && Nesting(doc) > ParserDepth {
-		return nil, append(bad, a2a.Violation{Description: tooDeep(in.Depth)}), nil
+	tree, canon, more, err := in.read()
+	if err != nil || canon == nil {
+		return nil, append(bad, more...), err
 	}
-	r := newReader(doc, in.Depth, deep)
-	tree, err := r.document(shapes[in.Def])
-	if err != nil {
-		return nil, nil, err
-	}
-	bad = append(bad, r.bad...)
-	canon := r.canonical()
+	bad = append(bad, more...)
 	if members, ok := tree.(object); ok {
-		var more []a2a.Violation
 		canon, more = merge(canon, members, in.Fixed)
 		bad = append(bad, more...)
 		if in.Check != nil {
@@ -144,11 +129,37 @@ func (in Input) canonical() ([]byte, []a2a.Violation, error) {
 	return canon, append(bad, validate(in.Def, tree)...), nil
 }
 
+// read makes of the document the tree that is validated and the text that is unmarshalled.
+// There is no text where the document is too deep to be read.
+func (in Input) read() (tree any, canon []byte, bad []a2a.Violation, err error) {
+	doc, s := in.JSON, shapes[in.Def]
+	if len(doc) == 0 {
+		if s.kind == kindObject { // the URL says all: there is nothing to read
+			return object{}, []byte("{}"), nil, nil
+		}
+		doc = []byte("{}")
+	}
+	depth := cmp.Or(in.Depth, DefaultDepth)
+	// Measured beforehand, so that the common, flat document costs one quick scan and
+	// only a deep one is measured again, place by place, to name the field.
+	deep := Nesting(doc) > depth
+	if deep && Nesting(doc) > ParserDepth {
+		return nil, nil, []a2a.Violation{{Description: tooDeep(depth)}}, nil
+	}
+	r := newReader(doc, depth, deep)
+	if tree, err = r.document(s); err != nil {
+		return nil, nil, nil, err
+	}
+	return tree, r.canonical(), r.bad, nil
+}
+
 // merge adds what the URL has said to the members. A document that contradicts it is
 // refused, since a proxy may have judged the request by its path (A2A §11.3).
 func merge(canon []byte, members object, fixed map[string]string) ([]byte, []a2a.Violation) {
 	var bad []a2a.Violation
-	for _, name := range slices.Sorted(maps.Keys(fixed)) {
+	names := slices.AppendSeq(make([]string, 0, 4), maps.Keys(fixed))
+	slices.Sort(names)
+	for _, name := range names {
 		// The same value twice is harmless, and clients that always fill in the id exist.
 		value := fixed[name]
 		if old, said := members[name]; said {
