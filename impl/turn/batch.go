@@ -55,7 +55,7 @@ func (b *batch) status(to a2a.TaskState, msg *a2a.Message) {
 		to, msg = a2a.TaskStateFailed, b.r.say("The task came out of step")
 	}
 	b.stamp()
-	doc, err := json.Marshal(&a2a.TaskStatus{State: to, Message: msg, Timestamp: a2a.Timestamp{Time: b.at}})
+	doc, err := statusDoc(to, msg, b.at)
 	if err != nil { // only a message that an agent made can do this, and those are checked
 		b.r.e.Logger.Error("status cannot be encoded", "task", b.rec.ID, "error", err)
 		b.status(a2a.TaskStateFailed, b.r.say("The agent sent something that cannot be encoded"))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"a2aserve/gen/a2a"
 
@@ -180,6 +181,17 @@ func mergeHead(whole *a2a.Artifact, chunk a2a.Artifact) error {
 // taskFrame is the StreamResponse that opens a stream (A2A §3.1.2).
 func taskFrame(task []byte) []byte {
 	return append(append([]byte(`{"task":`), task...), '}')
+}
+
+// statusDoc encodes a TaskStatus. Each turn has several without a message; they are written
+// here, since marshalling costs the owner's small stack a growth besides.
+func statusDoc(state a2a.TaskState, msg *a2a.Message, at time.Time) ([]byte, error) {
+	if msg != nil {
+		return json.Marshal(&a2a.TaskStatus{State: state, Message: msg, Timestamp: a2a.Timestamp{Time: at}})
+	}
+	b := append(make([]byte, 0, 80), `{"state":"`...)
+	b = append(append(b, state...), `","timestamp":"`...)
+	return append(at.UTC().AppendFormat(b, a2a.TimestampLayout), `"}`...), nil
 }
 
 // statusFrame is a TaskStatusUpdateEvent (A2A §4.2.1).

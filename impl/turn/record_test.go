@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"a2aserve/gen/a2a"
+
+	"github.com/go-json-experiment/json"
 )
 
 func n(i int32) *int32 { return &i }
@@ -73,5 +76,21 @@ func TestMergedArtifacts(t *testing.T) {
 	}
 	if _, err := (Record{Artifacts: []ArtifactDoc{{ID: "a", JSON: []byte("{}")}, {ID: "a", Append: true, JSON: []byte("{")}}}).JSON(nil, true); err == nil {
 		t.Error("a damaged document passes")
+	}
+}
+
+// What is written by hand reads as what the types would say, in any zone.
+func TestStatusesAreAsTheTypesSay(t *testing.T) {
+	east := time.Date(2026, 1, 2, 3, 4, 5, 60_000_000, time.FixedZone("", 3600))
+	for _, msg := range []*a2a.Message{nil, {MessageID: "m", Role: a2a.RoleAgent}} {
+		for _, state := range []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateAuthRequired, a2a.TaskStateCompleted} {
+			want, err := json.Marshal(&a2a.TaskStatus{State: state, Message: msg, Timestamp: a2a.Timestamp{Time: east}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := statusDoc(state, msg, east); err != nil || string(got) != string(want) {
+				t.Errorf("%s %v\nwant %s", got, err, want)
+			}
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (b *batch) created() error {
 	}
 	b.stamp()
 	b.rec.State = a2a.TaskStateSubmitted
-	status, err := json.Marshal(&a2a.TaskStatus{State: b.rec.State, Timestamp: a2a.Timestamp{Time: b.at}})
+	status, err := statusDoc(b.rec.State, nil, b.at)
 	if err != nil {
 		return a2a.InternalError.Errorf("The task could not be stored").Because(err)
 	}

@@ -65,7 +65,7 @@ type act struct {
 	turn      string
 	cancelled chan struct{} // closed when the turn is to stop
 	once      sync.Once
-	answers   chan event.HITLResponded
+	answers   chan *event.HITLResponded
 	asked     int
 	over      bool // the act has ended the turn itself
 }
@@ -106,7 +106,7 @@ func (a *agent) judge(p *bus.Proposal) {
 func (a *agent) perform(in event.Input) {
 	p := &act{
 		agent: a, in: in, turn: "turn_" + randomHex(),
-		cancelled: make(chan struct{}), answers: make(chan event.HITLResponded, 16),
+		cancelled: make(chan struct{}), answers: make(chan *event.HITLResponded, 16),
 	}
 	a.mu.Lock()
 	a.stage[in.TaskID] = p
@@ -148,7 +148,7 @@ func (a *agent) answered(e event.HITLResponded) {
 	taskID, _, _ := strings.Cut(e.RequestID, "/")
 	if p := a.act(taskID); p != nil {
 		select {
-		case p.answers <- e:
+		case p.answers <- &e:
 		case <-p.cancelled:
 		}
 	}
@@ -197,7 +197,7 @@ func (p *act) sleep(d time.Duration) bool {
 func (p *act) hear() (event.HITLResponded, bool) {
 	select {
 	case r := <-p.answers:
-		return r, !r.Cancelled
+		return *r, !r.Cancelled
 	case <-p.cancelled:
 		return event.HITLResponded{}, false
 	}
