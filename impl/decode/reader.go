@@ -35,7 +35,8 @@ func newReader(doc []byte, depth int, deep bool) *reader {
 	r.buf.Grow(len(doc))
 	// Duplicates are looked for here and not by the parser: it knows nothing of
 	// second spellings, and would report a syntax error.
-	r.in = jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true))
+	// It reads a bytes.Buffer in place, and anything else in small pieces that it copies.
+	r.in = jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true))
 	r.out = jsontext.NewEncoder(&r.buf, jsontext.AllowDuplicateNames(true))
 	return r
 }

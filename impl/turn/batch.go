@@ -41,6 +41,9 @@ func (b *batch) stamp() {
 // change adds one change, with the ids that all of them carry.
 func (b *batch) change(c Change) {
 	c.Principal, c.Task, c.Context = b.r.in.Principal, b.rec.ID, b.rec.ContextID
+	if b.changes == nil {
+		b.changes = make([]Change, 0, 4) // as many as most writes have
+	}
 	b.changes = append(b.changes, c)
 }
 

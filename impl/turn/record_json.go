@@ -18,21 +18,25 @@ import (
 // history is nil (A2A §3.2.4). Documents are copied as they are: only an artifact that
 // came in chunks is decoded, to be put together.
 func (r Record) JSON(history *int32, artifacts bool) ([]byte, error) {
-	b := make([]byte, 0, 256+len(r.Status))
-	b = appendMember(append(b, '{'), "id", r.ID)
-	b = appendMember(append(b, ','), "contextId", r.ContextID)
-	b = append(b, `,"status":`...)
-	b = append(b, r.Status...)
+	var docs [][]byte
 	if artifacts && len(r.Artifacts) > 0 {
-		docs, err := mergeArtifacts(r.Artifacts)
-		if err != nil {
+		var err error
+		if docs, err = mergeArtifacts(r.Artifacts); err != nil {
 			return nil, err
 		}
-		b = appendArray(append(b, ','), "artifacts", docs)
 	}
 	msgs := r.History
 	if history != nil {
 		msgs = msgs[len(msgs)-min(len(msgs), max(0, int(*history))):]
+	}
+	room := 128 + len(r.ID) + len(r.ContextID) + len(r.Status)
+	b := make([]byte, 0, room+total(docs)+total(msgs))
+	b = appendMember(append(b, '{'), "id", r.ID)
+	b = appendMember(append(b, ','), "contextId", r.ContextID)
+	b = append(b, `,"status":`...)
+	b = append(b, r.Status...)
+	if len(docs) > 0 {
+		b = appendArray(append(b, ','), "artifacts", docs)
 	}
 	if len(msgs) > 0 {
 		b = appendArray(append(b, ','), "history", msgs)
@@ -48,6 +52,14 @@ func appendMember(b []byte, name, value string) []byte {
 		return out
 	}
 	return out
+}
+
+// total is how much room documents take in an array.
+func total(docs [][]byte) (n int) {
+	for _, d := range docs {
+		n += len(d) + 1
+	}
+	return n
 }
 
 func appendArray(b []byte, name string, docs [][]byte) []byte {
@@ -180,7 +192,7 @@ func mergeHead(whole *a2a.Artifact, chunk a2a.Artifact) error {
 
 // taskFrame is the StreamResponse that opens a stream (A2A §3.1.2).
 func taskFrame(task []byte) []byte {
-	return append(append([]byte(`{"task":`), task...), '}')
+	return append(append(append(make([]byte, 0, len(task)+16), `{"task":`...), task...), '}')
 }
 
 // statusDoc encodes a TaskStatus. Each turn has several without a message; they are written
@@ -194,9 +206,14 @@ func statusDoc(state a2a.TaskState, msg *a2a.Message, at time.Time) ([]byte, err
 	return append(at.UTC().AppendFormat(b, a2a.TimestampLayout), `"}`...), nil
 }
 
+// room is a buffer for a frame around a document, so that it is not moved as it grows.
+func (r *Record) room(doc []byte) []byte {
+	return make([]byte, 0, len(r.ID)+len(r.ContextID)+len(doc)+112)
+}
+
 // statusFrame is a TaskStatusUpdateEvent (A2A §4.2.1).
 func statusFrame(r *Record, status []byte) []byte {
-	b := appendMember([]byte(`{"statusUpdate":{`), "taskId", r.ID)
+	b := appendMember(append(r.room(status), `{"statusUpdate":{`...), "taskId", r.ID)
 	b = appendMember(append(b, ','), "contextId", r.ContextID)
 	b = append(append(b, `,"status":`...), status...)
 	return append(b, "}}"...)
@@ -204,7 +221,7 @@ func statusFrame(r *Record, status []byte) []byte {
 
 // artifactFrame is a TaskArtifactUpdateEvent (A2A §4.2.2); more is its append.
 func artifactFrame(r *Record, artifact []byte, more, last bool) []byte {
-	b := appendMember([]byte(`{"artifactUpdate":{`), "taskId", r.ID)
+	b := appendMember(append(r.room(artifact), `{"artifactUpdate":{`...), "taskId", r.ID)
 	b = appendMember(append(b, ','), "contextId", r.ContextID)
 	b = append(append(b, `,"artifact":`...), artifact...)
 	if more {
