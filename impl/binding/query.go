@@ -15,7 +15,7 @@ import (
 
 // readQuery writes a query as the JSON object that the schema describes (A2A §11.5), so
 // that one validation sees all of it. An empty value counts as absent; names that the
-// definition does not have are ignored.
+// definition does not have are ignored. No query is no document.
 func readQuery(def, raw string) ([]byte, []a2a.Violation) {
 	if raw == "" {
 		return nil, nil
