@@ -70,6 +70,25 @@ func TestMaxPerPrincipal(t *testing.T) {
 	compareCounts(t, s, "ann", "bob")
 }
 
+// Tasks that a restart found unfinished count once: a cap holds right after they are settled,
+// whatever contexts they are of.
+func TestMaxPerPrincipalAfterSettling(t *testing.T) {
+	s := open(t, Options{MaxPerPrincipal: 3})
+	for i := range 3 {
+		put(t, s, created("ann", fmt.Sprint("left", i), fmt.Sprint("c", i), i))
+	}
+	path := s.Path()
+	closeStore(t, s)
+	s = open(t, Options{Path: path, MaxPerPrincipal: 3})
+	if n, err := s.SettleOrphans(t.Context(), failedDoc); err != nil || n != 3 {
+		t.Fatalf("%d settled, %v", n, err)
+	}
+	put(t, s, created("ann", "new", "c9", 10))
+	if n := list(t, s, "ann", Filter{}).Total; n != 3 {
+		t.Errorf("%d tasks are kept", n)
+	}
+}
+
 // A cap of running tasks alone cannot be kept; nothing is lost for it.
 func TestMaxPerContextWithOnlyRunningTasks(t *testing.T) {
 	s := open(t, Options{MaxPerContext: 2})

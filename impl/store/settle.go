@@ -81,26 +81,29 @@ func (s *Store) orphans(ctx context.Context, principals []string, found *[]orpha
 	return done, err
 }
 
-// settle writes once for many tasks, and a context's counters once for all of its tasks.
+// settle writes once for many tasks, and a context's counters once for all of its tasks. A
+// context is counted before the next one is touched: who is counted may have to be read from
+// the file just then, and what had ended there already would be taken off again.
 func (s *Store) settle(found []orphan, status func(taskID, contextID string, at time.Time) []byte) error {
 	if len(found) == 0 {
 		return nil
 	}
+	contexts := map[place][]orphan{}
+	for _, o := range found {
+		p := place{o.principal, o.contextID}
+		contexts[p] = append(contexts[p], o)
+	}
 	now := time.Now().UnixMilli()
 	return s.writer.submit(func(ctx context.Context, h *handle) error {
-		failed := map[place]tally{}
-		for _, o := range found {
-			at := time.UnixMilli(max(now, o.since)).UTC() // the clock may have been set back
-			doc := status(o.id, o.contextID, at)
-			if err := settleOne(ctx, h.View(o.principal), o, at, doc); err != nil {
-				return fmt.Errorf("store: settling task %s: %w", o.id, err)
+		for p, orphans := range contexts {
+			for _, o := range orphans {
+				at := time.UnixMilli(max(now, o.since)).UTC() // the clock may have been set back
+				if err := settleOne(ctx, h.View(o.principal), o, at, status(o.id, o.contextID, at)); err != nil {
+					return fmt.Errorf("store: settling task %s: %w", o.id, err)
+				}
 			}
-			p := place{o.principal, o.contextID}
-			t := failed[p]
-			t[codes[a2a.TaskStateFailed]-firstDone]++
-			failed[p] = t
-		}
-		for p, t := range failed {
+			var t tally
+			t[codes[a2a.TaskStateFailed]-firstDone] = int64(len(orphans))
 			if _, err := s.writer.account(h, p.principal).count(ctx, p.context, t, t.sum()); err != nil {
 				return err
 			}
