@@ -93,6 +93,21 @@ func TestListOrderAndFilters(t *testing.T) {
 	}
 }
 
+// LP-01: running and finished tasks with the same time are one order by id, on one page and
+// across pages, though they are read apart.
+func TestListOrderOfTies(t *testing.T) {
+	s := open(t, Options{})
+	for i, state := range []a2a.TaskState{a2a.TaskStateWorking, a2a.TaskStateCompleted, a2a.TaskStateCompleted, a2a.TaskStateWorking, a2a.TaskStateCompleted, a2a.TaskStateWorking} {
+		id := fmt.Sprint("t", i)
+		put(t, s, created("ann", id, "c1", 0), status("ann", id, "c1", state, 1))
+	}
+	for _, f := range []Filter{{}, {PageSize: 1}, {PageSize: 2}, {PageSize: 3, ContextID: "c1"}} {
+		if got := ids(Page{Tasks: all(t, s, "ann", f)}); got != "t5 t4 t3 t2 t1 t0" {
+			t.Errorf("%+v: %q", f, got)
+		}
+	}
+}
+
 // LP-04: a last page that is full says so, and the total counts all pages.
 func TestListPages(t *testing.T) {
 	s := open(t, Options{Synchronous: NORMAL})

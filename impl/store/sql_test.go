@@ -63,18 +63,20 @@ func number(t testing.TB, s *Store, query string) (n int64) {
 }
 
 const (
-	rowWrites     = "SELECT total_changes()"
-	pageCount     = "PRAGMA page_count"
-	synchronous   = "PRAGMA synchronous"
-	maxPages      = "PRAGMA max_page_count = %d"
-	countersRows  = "SELECT COUNT(*) FROM counters"
-	newerVersion  = "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"
-	otherProgram  = "CREATE TABLE accounts (id INTEGER PRIMARY KEY)"
-	oldPrincipal  = "INSERT INTO principals (id) VALUES ('ann'), ('bob')"
-	oldTask       = "INSERT INTO tasks VALUES ('%s', 't%d', 'c%d', %d, %d, 0, x'7b7d', '1:0;')"
-	endOfGroup    = "ROLLBACK"
-	removeParent  = "DELETE FROM tasks"
-	principalsAdd = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO principals SELECT printf('p%%07d', i) FROM n"
+	rowWrites    = "SELECT total_changes()"
+	pageCount    = "PRAGMA page_count"
+	synchronous  = "PRAGMA synchronous"
+	maxPages     = "PRAGMA max_page_count = %d"
+	countersRows = "SELECT COUNT(*) FROM counters"
+	newerVersion = "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)"
+	otherProgram = "CREATE TABLE accounts (id INTEGER PRIMARY KEY)"
+	oldPrincipal = "INSERT INTO principals (id) VALUES ('ann'), ('bob')"
+	oldTask      = "INSERT INTO tasks VALUES ('%s', 't%d', 'c%d', %d, %d, 0, x'7b7d', '1:0;')"
+	endOfGroup   = "ROLLBACK"
+	// A reference to a task that is not there, which is looked at in the end.
+	brokenAtCommit = "PRAGMA defer_foreign_keys = ON; INSERT INTO messages VALUES ('ann', 'nobody', 0, x'7b7d')"
+	removeParent   = "DELETE FROM tasks"
+	principalsAdd  = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO principals SELECT printf('p%%07d', i) FROM n"
 )
 
 // dump is every row that belongs to a principal, in every table that has owners.
