@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"a2aserve/gen/a2a"
@@ -29,6 +30,56 @@ func TestCommitThatFails(t *testing.T) {
 		t.Errorf("%q of %d", ids(p), p.Total)
 	}
 	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What the writer remembers of running tasks stays true where a write was taken back and
+// where a task ends as it is made: a cap keeps as many as it says.
+func TestCapsKeepWhatTheySay(t *testing.T) {
+	for name, opts := range map[string]Options{"context": {MaxPerContext: 3}, "principal": {MaxPerPrincipal: 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, opts)
+			put(t, s, created("ann", "t0", "c1", 0))
+			if err := s.Append(changes(created("ann", "t0", "c1", 0))); err == nil {
+				t.Fatal("made twice")
+			}
+			put(t, s, status("ann", "t0", "c1", a2a.TaskStateCompleted, 1))
+			for i := range 5 {
+				if err := runTurn(s, "ann", fmt.Sprint("turn", i), "c1", 10+10*i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := ids(list(t, s, "ann", Filter{})); got != "turn4 turn3 turn2" {
+				t.Errorf("kept %q", got)
+			}
+			for i := range 5 {
+				id := fmt.Sprint("refused", i)
+				put(t, s, created("ann", id, "c1", 100+i), status("ann", id, "c1", a2a.TaskStateRejected, 100+i))
+			}
+			if got := ids(list(t, s, "ann", Filter{})); got != "refused4 refused3 refused2" {
+				t.Errorf("kept %q", got)
+			}
+			compareCounts(t, s, "ann")
+		})
+	}
+}
+
+// The writer's memory does not grow with the contexts that there have been.
+func TestWriterRemembersSoMuch(t *testing.T) {
+	s := open(t, Options{})
+	err := s.writer.submit(func(ctx context.Context, h *handle) error {
+		for i := range 2 * maxRemembered {
+			if _, _, err := s.writer.account(h, "ann").context(ctx, fmt.Sprint("c", i)); err != nil {
+				return err
+			}
+			if n := len(s.writer.memory.contexts); n > maxRemembered+1 {
+				return fmt.Errorf("%d contexts are remembered", n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }
