@@ -1,9 +1,15 @@
 package decode
 
 import (
+	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
 // What a rule accepts, the validator finds nothing wrong with; and what clients usually send
@@ -70,3 +76,117 @@ func TestRulesKnowTheirLimits(t *testing.T) {
 		t.Errorf("in doubt: %v", doubtful)
 	}
 }
+
+// Trees of every definition, most of them right but for one place: what a rule accepts the
+// validator accepts, wherever the mistake is.
+func TestRulesAcceptNothingThatIsWrong(t *testing.T) {
+	g := grower{rand.New(rand.NewPCG(3, 5))}
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		for range 300 {
+			tree := g.grow(definitions[name], 6)
+			if err := compiled()[name].Validate(tree); err != nil && rules[name].accepts(tree) {
+				t.Errorf("%s: a rule accepts %v: %v", name, tree, err)
+			}
+		}
+	}
+}
+
+// The next revision may use keywords in ways that this one does not.
+func TestRulesOfOtherSchemas(t *testing.T) {
+	for _, schema := range []string{
+		`{"enum":["QUJD"]}`,
+		`{"type":["object","null"]}`,
+		`{"oneOf":[{"required":["odd"]},{"required":["even"]}]}`,
+		`{"type":"array","items":{"type":"string"},"additionalProperties":{"type":"integer"}}`,
+		`{"type":"object","additionalProperties":false}`,
+		`{"minItems":2}`,
+		`{"minimum":0,"maximum":0}`,
+	} {
+		var d object
+		if err := json.Unmarshal([]byte(schema), &d); err != nil {
+			t.Fatal(err)
+		}
+		var r rule
+		r.read(nil, d)
+		validator := jsonschema.MustCompileString("a2aserve:///other.json", schema)
+		for _, v := range append([]any{[]any{"a", 1.0}, []any{1.0}, object{"a": "b"}}, strays...) {
+			if err := validator.Validate(v); err != nil && r.accepts(v) {
+				t.Errorf("%s: accepts %v: %v", schema, v, err)
+			}
+		}
+	}
+}
+
+// grower makes values of the kind that the reader leaves in its trees.
+type grower struct{ *rand.Rand }
+
+// grow makes a value that a schema takes, and now and then one that it does not. Where it
+// has gone deep it leaves out what it may.
+func (g grower) grow(schema any, depth int) any {
+	d, _ := schema.(object)
+	if g.IntN(40) == 0 {
+		return g.stray()
+	}
+	if ref, ok := d["$ref"].(string); ok {
+		return g.grow(definitions[strings.TrimPrefix(ref, refPrefix)], depth)
+	}
+	if d["contentEncoding"] == "base64" {
+		return []string{"", "QUJD"}[g.IntN(2)] // the reader has written it
+	}
+	if all, ok := d["enum"].([]any); ok && g.IntN(20) > 0 {
+		return all[g.IntN(len(all))]
+	}
+	kind := d["type"]
+	if several, ok := kind.([]any); ok {
+		kind = several[g.IntN(len(several))]
+	}
+	switch kind {
+	case "object":
+		return g.members(d, depth-1)
+	case "array":
+		list := make([]any, 0, 3)
+		for range g.IntN(min(3, max(1, depth)) + 1) {
+			list = append(list, g.grow(d["items"], depth-1))
+		}
+		return list
+	case "string":
+		return []string{"", "QUJD", "2026-01-02T03:04:05Z", "a b"}[g.IntN(4)]
+	case "integer", "number":
+		return []float64{0, 1, -1, 1.5, math.MaxInt32, math.MaxInt32 + 1, math.MinInt32 - 1, 1e300}[g.IntN(8)]
+	case "boolean":
+		return g.IntN(2) == 0
+	}
+	return g.stray()
+}
+
+func (g grower) members(d object, depth int) any {
+	members := object{}
+	props, _ := d["properties"].(object)
+	var need []string
+	if list, ok := d["required"].([]any); ok {
+		need = names(list)
+	}
+	if x, ok := d["x-oneof"].(object); ok {
+		if one := names(x["members"]); g.IntN(10) > 0 {
+			for _, name := range one { // exactly one of them, most often
+				props = cloneWithout(props, name)
+			}
+			name := one[g.IntN(len(one))]
+			members[name] = g.grow(d["properties"].(object)[name], depth)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(props)) {
+		if must := slices.Contains(need, name); must && g.IntN(25) > 0 || !must && depth > 0 && g.IntN(3) == 0 {
+			members[name] = g.grow(props[name], depth)
+		}
+	}
+	if more := d["additionalProperties"]; more != nil && g.IntN(2) == 0 {
+		members["other"] = g.grow(more, depth)
+	}
+	return members
+}
+
+func (g grower) stray() any { return strays[g.IntN(len(strays))] }
+
+// strays are values of all kinds that a tree may hold.
+var strays = []any{nil, true, "", "QUJD", 0.0, -1.5, object{}, object{"odd": 1.0}, []any{}, []any{nil}}
