@@ -46,12 +46,9 @@ func (c *wired) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// The last frame and the end of the response are one write, and under a deadline: or a
-// client that does not read would hold the connection once its stream is over.
-func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
-	s := serve(t, Options{})
-	log := newFrames(frame(`1`))
-	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+// watch serves what s does, at another address.
+func watch(t *testing.T, s *server) *wires {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +57,18 @@ func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
 	srv := edge.Server(s.Config.Handler, edge.Limits{}, s.h.Log)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = srv.Serve(l) })
-	defer serving.Wait()
-	defer srv.Close()
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
+	t.Cleanup(func() { _ = srv.Close(); serving.Wait() })
+	return l
+}
+
+// The last frame and the end of the response are one write, and under a deadline: or a
+// client that does not read would hold the connection once its stream is over.
+func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
+	s := serve(t, Options{})
+	log := newFrames(frame(`1`))
+	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+	l := watch(t, s)
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
 	req.Header.Set("Authorization", "Bearer tok-a")
 	res, err := s.Client().Do(req)
 	if err != nil {
@@ -79,5 +85,38 @@ func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
 	n := len(l.writes)
 	if n != 2 || !strings.HasSuffix(l.writes[1], "data: 3\n\n\r\n0\r\n\r\n") || !l.timed[0] || !l.timed[1] {
 		t.Errorf("%d writes, under deadlines: %v\n%q", n, l.timed, l.writes)
+	}
+}
+
+// A whole answer, an error too, is one write with its headers, and under a deadline that is
+// gone for the next one.
+func TestWholeAnswersAreOneWrite(t *testing.T) {
+	s := serve(t, Options{})
+	for _, c := range []struct{ path, body string }{
+		{"/a2a/v1/tasks/t", ""},
+		{"/a2a/v1/nowhere", ""},
+		{"/a2a", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}`},
+		{"/a2a", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}`},
+	} {
+		l := watch(t, s)
+		method := map[bool]string{true: "GET", false: "POST"}[c.body == ""]
+		req, _ := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+c.path, strings.NewReader(c.body))
+		req.Header.Set("Authorization", "Bearer tok-a")
+		req.Header.Set("Content-Type", "application/json")
+		res, err := s.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.ContentLength != int64(len(b)) {
+			t.Errorf("%s %s: %d bytes announced, %d came, %v", c.path, c.body, res.ContentLength, len(b), err)
+		}
+		eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.until.IsZero() })
+		l.mu.Lock()
+		if len(l.writes) != 1 || !strings.HasPrefix(l.writes[0], "HTTP/1.1 ") || !strings.HasSuffix(l.writes[0], string(b)) || !l.timed[0] {
+			t.Errorf("%s %s: under deadlines: %v\n%q", c.path, c.body, l.timed, l.writes)
+		}
+		l.mu.Unlock()
 	}
 }

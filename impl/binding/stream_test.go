@@ -201,8 +201,9 @@ func TestASlowReaderIsGivenUp(t *testing.T) {
 }
 
 func TestALeavingReaderEndsItsStream(t *testing.T) {
-	s := serve(t, Options{})
+	s := serve(t, Options{KeepAlive: time.Hour}) // it is not the next comment that tells
 	log := newFrames(frame(`1`))
+	defer log.add(op.Frame{Last: true})
 	var closed atomic.Int32
 	s.fake.log = func(string) (*op.Stream, error) {
 		return &op.Stream{From: log.from, Close: func() { closed.Add(1) }}, nil
