@@ -11,6 +11,7 @@ import (
 
 	"a2aserve/gen/op"
 	"a2aserve/impl/edge"
+	"a2aserve/impl/sse"
 )
 
 // wires notes what goes over the connections of a listener, and under which deadline.
@@ -118,5 +119,29 @@ func TestWholeAnswersAreOneWrite(t *testing.T) {
 			t.Errorf("%s %s: under deadlines: %v\n%q", c.path, c.body, l.timed, l.writes)
 		}
 		l.mu.Unlock()
+	}
+}
+
+// Each keep-alive comment leaves at once, alone: in a buffer it would keep nothing alive.
+func TestKeepAliveLeavesAtOnce(t *testing.T) {
+	s := serve(t, Options{KeepAlive: 5 * time.Millisecond})
+	log := newFrames()
+	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
+	l := watch(t, s)
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
+	req.Header.Set("Authorization", "Bearer tok-a")
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	defer log.add(op.Frame{Last: true})
+	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.writes) > 3 })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range l.writes[1:] { // behind the headers
+		if strings.Count(b, sse.Comment) != 1 || !l.timed[i+1] {
+			t.Errorf("under deadlines: %v\n%q", l.timed, b)
+		}
 	}
 }
