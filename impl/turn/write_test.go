@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/gen/event"
@@ -132,32 +133,41 @@ func TestAnAnswerBesideAWriteReadsOnBehindIt(t *testing.T) {
 	}
 }
 
-// A write that fails takes what was added to it along: nothing of it is published, and who
-// asked meanwhile gets an error.
-func TestAFailedWriteFailsWhatWasAdded(t *testing.T) {
-	j := heldJournal{newMemory(), make(chan *Write, 1)}
-	e := engine(t, Options{Journal: j, Driver: &script{turn: func(ctx context.Context, _ Input, l *Line) error {
-		says(l, start)
-		<-ctx.Done()
-		return nil
-	}}})
-	s := send(t, e, ask("go"))
-	w := <-j.begun
-	asked := make(chan error)
-	go func() {
-		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
-		asked <- err
-	}()
-	for len(w.peek()) < 2 {
-		e.Stats()
-	}
-	w.Take()
-	w.Done <- errDisk
-	if err := <-asked; err == nil {
-		t.Error("a cancellation that is not stored was granted")
-	}
-	if rec, n := s.Run.Snapshot(); rec.State != a2a.TaskStateSubmitted || n != 1 {
-		t.Errorf("published %s, %d frames", rec.State, n)
+// A write that fails takes along what was added to it, and what came too late for it and was
+// decided already: nothing of it is published, and who asked meanwhile gets an error.
+func TestAFailedWriteFailsWhatCameMeanwhile(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		j := heldJournal{newMemory(), make(chan *Write, 1)}
+		e := engine(t, Options{Journal: j, Driver: &script{turn: func(ctx context.Context, _ Input, l *Line) error {
+			says(l, start, artifactEvent("a", "x", false, true))
+			<-ctx.Done()
+			return nil
+		}}})
+		s := send(t, e, ask("go"))
+		w := <-j.begun
+		for len(w.peek()) < 2 { // the owner waits with an open write
+			e.Stats()
+		}
+		if late {
+			w.Take()
+		}
+		asked := make(chan error)
+		go func() {
+			_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
+			asked <- err
+		}()
+		select {
+		case <-s.Run.over: // the end is decided
+		case <-time.After(time.Second): // or the owner takes nothing more before the write is done
+		}
+		w.Take()
+		w.Done <- errDisk
+		if err := <-asked; err == nil {
+			t.Errorf("late %t: a cancellation that is not stored was granted", late)
+		}
+		if rec, n := s.Run.Snapshot(); rec.State != a2a.TaskStateSubmitted || n != 1 {
+			t.Errorf("late %t: published %s, %d frames", late, rec.State, n)
+		}
 	}
 }
 
