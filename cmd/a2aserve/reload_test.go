@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -164,6 +165,55 @@ func TestReload(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, s.logs)
 	}
 	until(t, stream, "TASK_STATE_FAILED") // the drain's last frame
+}
+
+// A file that is written in place counts as one that is replaced, and so does a link to a
+// folder that is pointed at another one, as orchestrators do; then that folder's file does.
+func TestReloadHoweverTheFileIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	put := func(version, name string) {
+		t.Helper()
+		write(t, filepath.Join(dir, version, "a2aserve.yaml"),
+			strings.NewReplacer("TOKEN", "tok", "DB", filepath.Join(dir, "db", "tasks.db"), "NAME", name, "EXTRA", "").Replace(reloadable))
+	}
+	link := func(to, name string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(to, filepath.Join(dir, "next")), os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, version := range []string{"v1", "v2"} {
+		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		put(version, "In-"+version)
+	}
+	link("v1", "current")
+	link("current/a2aserve.yaml", "a2aserve.yaml")
+	s := startServer(t, "--config", filepath.Join(dir, "a2aserve.yaml"))
+	card := s.field(t, "Agent Card")
+	served := func(name string) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			_, body := call(t, "GET", card, "")
+			if strings.Contains(body, `"name":"`+name+`"`) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no card of %s: %s\n%s", name, body, s.logs)
+			}
+		}
+	}
+	served("In-v1")
+	put("v1", "Edited")
+	served("Edited")
+	link("v2", "current")
+	served("In-v2")
+	put("v2", "Edited-again")
+	served("Edited-again")
+	if code := s.stop(t); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.logs)
+	}
 }
 
 // Without a file there is nothing to read again, and a hangup is no reason to end.

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,6 +57,7 @@ type App struct {
 	counters counters                   // what generations hand on
 	reload   func() (*config.Config, error)
 	probe    probe
+	asRead   map[string][sha256.Size]byte // the configuration's files, for watch
 
 	extendedWired bool // Options.ExtendedCard
 
@@ -71,6 +73,7 @@ type App struct {
 // *card.InvalidError, and then nothing has been opened or made.
 func New(ctx context.Context, cfg *config.Config, o Options) (_ *App, err error) {
 	a := &App{cfg: cfg, log: o.Log, listener: o.Listener, reload: o.Reload, probe: newProbe(), extendedWired: o.ExtendedCard}
+	a.asRead = fingerprints(absolute(cfg.Files)) // opening the store may take long
 	if a.log == nil {
 		a.log = slog.Default()
 	}

@@ -27,7 +27,7 @@ func (a *App) watch(ctx context.Context) {
 	}
 	defer w.Close()
 	files := a.follow(w)
-	seen := fingerprints(files)
+	seen := since(files, a.asRead)
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 	for {
@@ -48,14 +48,10 @@ func (a *App) watch(ctx context.Context) {
 				continue
 			}
 			_ = a.Reload() // which logs
-			// What has changed during the reload differs from now, and is seen next time.
+			// Nobody tells of what has changed before its folder was watched: look again.
 			files = a.follow(w)
-			seen = fingerprints(files)
-			for f := range seen {
-				if sum, known := now[f]; known {
-					seen[f] = sum
-				}
-			}
+			seen = since(files, now)
+			timer.Reset(quiet)
 		}
 	}
 }
@@ -63,11 +59,7 @@ func (a *App) watch(ctx context.Context) {
 // follow watches the folders of all files that the configuration in use was made of, and
 // those of the files that links lead to. It returns the files.
 func (a *App) follow(w *fsnotify.Watcher) (files []string) {
-	for _, f := range a.current.Load().cfg.Files {
-		abs, err := filepath.Abs(f)
-		if err != nil {
-			continue
-		}
+	for _, abs := range absolute(a.current.Load().cfg.Files) {
 		files = append(files, abs)
 		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
 			files = append(files, real)
@@ -79,6 +71,15 @@ func (a *App) follow(w *fsnotify.Watcher) (files []string) {
 		}
 	}
 	return files
+}
+
+func absolute(files []string) (all []string) {
+	for _, f := range files {
+		if abs, err := filepath.Abs(f); err == nil {
+			all = append(all, abs)
+		}
+	}
+	return all
 }
 
 // concerns keeps writes to other files of the folder apart, the database's among them.
@@ -95,6 +96,18 @@ func fingerprints(files []string) map[string][sha256.Size]byte {
 		m[f] = [sha256.Size]byte{}
 		if b, err := os.ReadFile(f); err == nil {
 			m[f] = sha256.Sum256(b)
+		}
+	}
+	return m
+}
+
+// since are the files' contents as they were at an earlier look, where that saw them: what
+// has changed meanwhile differs.
+func since(files []string, earlier map[string][sha256.Size]byte) map[string][sha256.Size]byte {
+	m := fingerprints(files)
+	for f := range m {
+		if sum, known := earlier[f]; known {
+			m[f] = sum
 		}
 	}
 	return m
