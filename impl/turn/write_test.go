@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,6 +169,99 @@ func TestAFailedWriteFailsWhatCameMeanwhile(t *testing.T) {
 		if rec, n := s.Run.Snapshot(); rec.State != a2a.TaskStateSubmitted || n != 1 {
 			t.Errorf("late %t: published %s, %d frames", late, rec.State, n)
 		}
+	}
+}
+
+// What is decided beside a write that the journal has begun with is a write of its own:
+// nobody reads of it before it is stored, and the agent hears of it then.
+func TestWhatComesTooLateForAWriteIsTheNext(t *testing.T) {
+	j := heldJournal{newMemory(), make(chan *Write, 1)}
+	var clock atomic.Int64
+	told := make(chan event.Event, 1)
+	e := engine(t, Options{
+		Journal: j,
+		Now:     func() time.Time { return time.UnixMilli(1_750_000_000_000 - clock.Add(1000)) }, // it goes back
+		Driver: &script{turn: func(ctx context.Context, _ Input, l *Line) error {
+			says(l, start, artifactEvent("a", "x", false, true))
+			if ev, ok := l.Next(ctx); ok {
+				told <- ev
+			}
+			return nil
+		}},
+	})
+	s := send(t, e, ask("go"))
+	w := <-j.begun
+	for len(w.peek()) < 2 { // the owner waits with an open write
+		e.Stats()
+	}
+	w.Take()
+	asked := make(chan error, 1)
+	go func() {
+		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
+		asked <- err
+	}()
+	select {
+	case <-s.Run.over: // the end is decided
+	case <-time.After(time.Second): // or the owner takes nothing more before the write is done
+	}
+	j.store(w)
+	var next *Write
+	select {
+	case next = <-j.begun:
+	case <-time.After(30 * time.Second):
+		t.Fatal("what came too late is not written")
+	}
+	if rec, _ := s.Run.Snapshot(); rec.State != a2a.TaskStateWorking || len(asked)+len(told) > 0 {
+		t.Errorf("%s, %d answers and %d words to the agent before it is stored", rec.State, len(asked), len(told))
+	}
+	j.store(next)
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	if ev, stop := (<-told).(event.CancelRequest); !stop {
+		t.Errorf("the agent was told %v", ev)
+	}
+	frames := all(s.Run.Follow())
+	if got := words(t, frames); !slices.Equal(got, []string{"task SUBMITTED", "WORKING", "artifact. x", "CANCELED"}) {
+		t.Errorf("frames %q", got)
+	}
+	last := decoded(t, frames[0]).Task.Status.Timestamp.Time
+	for _, f := range frames[1:] {
+		if u := decoded(t, f).StatusUpdate; u != nil {
+			if at := u.Status.Timestamp.Time; at.Before(last) {
+				t.Errorf("%s at %s, after %s", u.Status.State, at, last)
+			}
+			last = u.Status.Timestamp.Time
+		}
+	}
+}
+
+// What is added to a write that is still open reaches the agent too.
+func TestACancellationThatGoesWithAWriteReachesTheAgent(t *testing.T) {
+	j := heldJournal{newMemory(), make(chan *Write, 1)}
+	told := make(chan event.Event, 1)
+	e := engine(t, Options{Journal: j, Driver: &script{turn: func(_ context.Context, _ Input, l *Line) error {
+		says(l, start)
+		ev, _ := l.Next(context.Background())
+		told <- ev
+		return nil
+	}}})
+	s := send(t, e, ask("go"))
+	w := <-j.begun
+	asked := make(chan error, 1)
+	go func() {
+		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
+		asked <- err
+	}()
+	for len(w.peek()) < 2 {
+		e.Stats()
+	}
+	j.store(w)
+	if err := <-asked; err != nil {
+		t.Error(err)
+	}
+	if ev, stop := (<-told).(event.CancelRequest); !stop {
+		t.Errorf("the agent was told %v", ev)
 	}
 }
 
