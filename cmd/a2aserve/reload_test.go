@@ -205,12 +205,20 @@ func TestReloadHoweverTheFileIsWritten(t *testing.T) {
 		}
 	}
 	served("In-v1")
-	put("v1", "Edited")
+	put("v1", "Edited") // at once, maybe before the folder is watched
 	served("Edited")
+	settled := func() { time.Sleep(time.Second) } // what follows is found by nothing but its event
+	settled()
+	put("v1", "Edited-later")
+	served("Edited-later")
+	settled()
 	link("v2", "current")
 	served("In-v2")
 	put("v2", "Edited-again")
 	served("Edited-again")
+	settled()
+	put("v2", "Edited-last")
+	served("Edited-last")
 	if code := s.stop(t); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.logs)
 	}
