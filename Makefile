@@ -27,10 +27,12 @@ vet:
 staticcheck:
 	$(TOOL) staticcheck ./...
 
-# The race detector is for this module's code, and SQLite, which is translated from C, takes
-# most of the time under it: its memory lies where the detector does not look, and its mutexes
+# The race detector is for this module's code, and SQLite, which is translated from C, takes a
+# third of the time under it: its memory lies where the detector does not look, and its mutexes
 # guard nothing of ours. The checks of its pointer arithmetic, which come with -race, are left out
 # for it as well. Only lib: an uninstrumented copy of a generic would serve other packages, too.
+# Each process would also wait for a second before it exits, for races of goroutines that are left.
+export GORACE = atexit_sleep_ms=10
 RACE = -race '-gcflags=modernc.org/...=-d=checkptr=0' '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 
 test: ## the tests, house rules and conformance vectors among them

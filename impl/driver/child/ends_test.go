@@ -53,6 +53,7 @@ func TestGreetings(t *testing.T) {
 // An agent that greets and then reads nothing is given up after start_timeout, whether what
 // it should read fits the pipe or not. It holds nobody else up meanwhile.
 func TestReadsNothing(t *testing.T) {
+	t.Parallel()
 	b, _, _ := script(t, greeting, Options{StartTimeout: 2 * time.Second, Single: true}, turn.Options{})
 	held := b.Send(lines("a", "!pid", "!hold"))
 	said(t, b, held)

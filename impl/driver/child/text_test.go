@@ -32,7 +32,7 @@ func bench(t *testing.T, part string, o Options, e turn.Options) *drivertest.Ben
 	if o.Env == nil {
 		o.Env = map[string]string{}
 	}
-	o.Env[tool] = part
+	o.Env[tool], o.Env["GORACE"] = part, "atexit_sleep_ms=0" // a second for each command otherwise
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,12 +84,12 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("PATH", "/bin")
 	b := bench(t, "tool", Options{Env: map[string]string{"A": "1"}, EnvPass: []string{"CHILD_TEST_PASSED", "PATH", "CHILD_TEST_UNSET"}}, turn.Options{})
 	got := drivertest.Answered(b.Do("environment"))
-	for _, want := range []string{"A=1", "CHILD_TEST_PASSED=passed", "PATH=/bin", tool + "=tool"} {
+	for _, want := range []string{"A=1", "CHILD_TEST_PASSED=passed", "PATH=/bin", tool + "=tool", "GORACE=atexit_sleep_ms=0"} {
 		if !strings.Contains("\n"+got+"\n", "\n"+want+"\n") {
 			t.Errorf("without %s: %q", want, got)
 		}
 	}
-	if n := len(strings.Split(got, "\n")); n != 4 {
+	if n := len(strings.Split(got, "\n")); n != 5 {
 		t.Errorf("%d variables: %q", n, got)
 	}
 }
@@ -157,6 +157,7 @@ func gone(t *testing.T, pid int) {
 
 // A cancelled command is gone, one that ignores SIGTERM too, before the context's next turn.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	b := bench(t, "tool", Options{StopGrace: 50 * time.Millisecond}, turn.Options{})
 	for _, what := range []string{"hang", "stubborn"} {
 		in := drivertest.Text(what)
