@@ -32,11 +32,12 @@ staticcheck:
 # guard nothing of ours. The checks of its pointer arithmetic, which come with -race, are left out
 # for it as well. Only lib: an uninstrumented copy of a generic would serve other packages, too.
 # Each process would also wait for a second before it exits, for races of goroutines that are left.
+# Vetting again is left out: vet says more.
 export GORACE = atexit_sleep_ms=10
 RACE = -race '-gcflags=modernc.org/...=-d=checkptr=0' '-gcflags=modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 
-test: ## the tests, house rules and conformance vectors among them
-	$(GO) test $(RACE) -shuffle=on -timeout 20m ./...
+test: vet ## the tests, house rules and conformance vectors among them
+	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./...
 
 interop: ## other people's clients: Go, ADK, JavaScript (Node.js 20 and npm), a browser (Chromium)
 	@if command -v npm >/dev/null; then cd conformance/interop/js && \

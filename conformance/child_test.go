@@ -110,6 +110,7 @@ const most = 512 << 20
 // Whatever an agent in a process does, its task ends as documented, the others are served
 // meanwhile, and the server stays small.
 func TestHostileAgents(t *testing.T) {
+	t.Parallel() // each server is a process of its own, and the longest of it is waiting for silence
 	full := "long after its answer was full"
 	for protocol, wants := range map[string]map[string]string{
 		"text": {"flood": full, "line": full, "closes": "", "leaves": `"left\n"`},
@@ -117,6 +118,7 @@ func TestHostileAgents(t *testing.T) {
 			"noise": "", "closes": "closed its output", "leaves": `"left"`},
 	} {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			h := serveHostile(t, protocol)
 			before := h.peak(t)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -163,6 +165,7 @@ func TestHostileAgents(t *testing.T) {
 // Nothing of an agent outlives the server, however the server ends and whatever the agent
 // does about it.
 func TestAgentsEndWithTheServer(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{"text", "json"} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			t.Run(protocol+" "+sig.String(), func(t *testing.T) {
