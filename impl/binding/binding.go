@@ -110,10 +110,13 @@ type reply struct {
 	id      []byte // of a JSON-RPC request, as it came
 }
 
-// fail answers with an error in the shape of the request's binding. The writer goes as it
-// came: a reply has no way to set deadlines.
+// Unwrap leads http.ResponseController to the connection: a deadline that is set through a
+// reply would fail unnoticed otherwise.
+func (w reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// fail answers with an error in the shape of the request's binding.
 func (h *Handler) fail(w reply, err error) {
-	h.errors.Write(w.ResponseWriter, w.req, w.binding, w.id, err)
+	h.errors.Write(w, w.req, w.binding, w.id, err)
 }
 
 // refusal is the answer of an operation that is not offered (A2A §3.3.4).
