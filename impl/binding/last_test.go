@@ -62,6 +62,20 @@ func watch(t *testing.T, s *server) *wires {
 	return l
 }
 
+// ask sends a request to where the wires are watched: a POST where there is a body.
+func (l *wires) ask(t *testing.T, s *server, path, body string) *http.Response {
+	t.Helper()
+	method := map[bool]string{true: "GET", false: "POST"}[body == ""]
+	req, _ := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer tok-a")
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
 // The last frame and the end of the response are one write, and under a deadline: or a
 // client that does not read would hold the connection once its stream is over.
 func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
@@ -69,12 +83,7 @@ func TestTheLastFrameLeavesWithTheEnd(t *testing.T) {
 	log := newFrames(frame(`1`))
 	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
 	l := watch(t, s)
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
-	req.Header.Set("Authorization", "Bearer tok-a")
-	res, err := s.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := l.ask(t, s, "/a2a/v1/tasks/t:subscribe", "")
 	defer res.Body.Close()
 	log.add(frame(`2`), op.Frame{JSON: []byte(`3`), Last: true})
 	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasSuffix(string(b), "data: 3\n\n") {
@@ -100,14 +109,7 @@ func TestWholeAnswersAreOneWrite(t *testing.T) {
 		{"/a2a", `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}`},
 	} {
 		l := watch(t, s)
-		method := map[bool]string{true: "GET", false: "POST"}[c.body == ""]
-		req, _ := http.NewRequestWithContext(t.Context(), method, "http://"+l.Addr().String()+c.path, strings.NewReader(c.body))
-		req.Header.Set("Authorization", "Bearer tok-a")
-		req.Header.Set("Content-Type", "application/json")
-		res, err := s.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := l.ask(t, s, c.path, c.body)
 		b, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil || res.ContentLength != int64(len(b)) {
@@ -128,12 +130,7 @@ func TestKeepAliveLeavesAtOnce(t *testing.T) {
 	log := newFrames()
 	s.fake.log = func(string) (*op.Stream, error) { return &op.Stream{From: log.from}, nil }
 	l := watch(t, s)
-	req, _ := http.NewRequestWithContext(t.Context(), "GET", "http://"+l.Addr().String()+"/a2a/v1/tasks/t:subscribe", nil)
-	req.Header.Set("Authorization", "Bearer tok-a")
-	res, err := s.Client().Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := l.ask(t, s, "/a2a/v1/tasks/t:subscribe", "")
 	defer res.Body.Close()
 	defer log.add(op.Frame{Last: true})
 	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.writes) > 3 })
