@@ -8,23 +8,14 @@ import (
 	"a2aserve/gen/op"
 	"a2aserve/impl/call"
 	"a2aserve/impl/store"
+	"a2aserve/impl/turn"
 )
 
 // listed writes a ListTasksResponse around tasks that are already encoded. They were checked
 // when they were made; an encoder would read each of them again.
 func listed(tasks [][]byte, next string, size, total int) []byte {
-	n := len(`{"tasks":[],"nextPageToken":"","pageSize":,"totalSize":}`) + len(next) + 2*20
-	for _, t := range tasks {
-		n += len(t) + len(",")
-	}
-	b := append(make([]byte, 0, n), `{"tasks":[`...)
-	for i, t := range tasks {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, t...)
-	}
-	b = append(append(b, `],"nextPageToken":"`...), next...) // a token needs no escapes: it is base64url
+	b := turn.AppendArray([]byte{'{'}, "tasks", tasks)
+	b = append(append(b, `,"nextPageToken":"`...), next...) // a token needs no escapes: it is base64url
 	b = strconv.AppendInt(append(b, `","pageSize":`...), int64(size), 10)
 	b = strconv.AppendInt(append(b, `,"totalSize":`...), int64(total), 10)
 	return append(b, '}')

@@ -36,10 +36,10 @@ func (r Record) JSON(history *int32, artifacts bool) ([]byte, error) {
 	b = append(b, `,"status":`...)
 	b = append(b, r.Status...)
 	if len(docs) > 0 {
-		b = appendArray(append(b, ','), "artifacts", docs)
+		b = AppendArray(append(b, ','), "artifacts", docs)
 	}
 	if len(msgs) > 0 {
-		b = appendArray(append(b, ','), "history", msgs)
+		b = AppendArray(append(b, ','), "history", msgs)
 	}
 	return append(b, '}'), nil
 }
@@ -62,7 +62,10 @@ func total(docs [][]byte) (n int) {
 	return n
 }
 
-func appendArray(b []byte, name string, docs [][]byte) []byte {
+// AppendArray writes a member whose value is an array of documents that are encoded already.
+// The name needs no escapes.
+func AppendArray(b []byte, name string, docs [][]byte) []byte {
+	b = slices.Grow(b, len(name)+len(`"":[]`)+total(docs))
 	b = append(append(append(b, '"'), name...), `":[`...)
 	for i, d := range docs {
 		if i > 0 {
