@@ -84,6 +84,32 @@ func (w *Write) peek() []Change {
 	return w.changes
 }
 
+// holds waits until the write, which is left open, holds so many changes.
+func (w *Write) holds(e *Engine, changes int) {
+	for len(w.peek()) < changes {
+		e.Stats()
+	}
+}
+
+// cancelled asks for a task's end and hands on the answer.
+func cancelled(e *Engine, s Sent) <-chan error {
+	asked := make(chan error, 1)
+	go func() {
+		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
+		asked <- err
+	}()
+	return asked
+}
+
+// decided waits for what comes first: the end is decided, or the owner takes nothing more
+// before its write is done.
+func decided(s Sent) {
+	select {
+	case <-s.Run.over:
+	case <-time.After(time.Second):
+	}
+}
+
 // Whoever answers a question while an earlier write is on its way reads on from behind its
 // own answer, whether that went with the write or after it.
 func TestAnAnswerBesideAWriteReadsOnBehindIt(t *testing.T) {
@@ -146,21 +172,12 @@ func TestAFailedWriteFailsWhatCameMeanwhile(t *testing.T) {
 		}}})
 		s := send(t, e, ask("go"))
 		w := <-j.begun
-		for len(w.peek()) < 2 { // the owner waits with an open write
-			e.Stats()
-		}
+		w.holds(e, 2)
 		if late {
 			w.Take()
 		}
-		asked := make(chan error)
-		go func() {
-			_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
-			asked <- err
-		}()
-		select {
-		case <-s.Run.over: // the end is decided
-		case <-time.After(time.Second): // or the owner takes nothing more before the write is done
-		}
+		asked := cancelled(e, s)
+		decided(s)
 		w.Take()
 		w.Done <- errDisk
 		if err := <-asked; err == nil {
@@ -191,19 +208,10 @@ func TestWhatComesTooLateForAWriteIsTheNext(t *testing.T) {
 	})
 	s := send(t, e, ask("go"))
 	w := <-j.begun
-	for len(w.peek()) < 2 { // the owner waits with an open write
-		e.Stats()
-	}
+	w.holds(e, 2)
 	w.Take()
-	asked := make(chan error, 1)
-	go func() {
-		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
-		asked <- err
-	}()
-	select {
-	case <-s.Run.over: // the end is decided
-	case <-time.After(time.Second): // or the owner takes nothing more before the write is done
-	}
+	asked := cancelled(e, s)
+	decided(s)
 	j.store(w)
 	var next *Write
 	select {
@@ -248,14 +256,8 @@ func TestACancellationThatGoesWithAWriteReachesTheAgent(t *testing.T) {
 	}}})
 	s := send(t, e, ask("go"))
 	w := <-j.begun
-	asked := make(chan error, 1)
-	go func() {
-		_, err := e.Cancel(context.Background(), "alice", s.Record.ID)
-		asked <- err
-	}()
-	for len(w.peek()) < 2 {
-		e.Stats()
-	}
+	asked := cancelled(e, s)
+	w.holds(e, 2)
 	j.store(w)
 	if err := <-asked; err != nil {
 		t.Error(err)
