@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"a2aserve/gen/a2a"
 	"a2aserve/impl/decode"
@@ -46,7 +47,9 @@ func (b *bench) shares() error {
 			if err != nil {
 				return err
 			}
+			began := time.Now()
 			v, err := b.rate(64, of[name])
+			done := v * time.Since(began).Seconds() // more than a round's, since the last turns are waited for
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", title, name, err)
 			}
@@ -55,7 +58,7 @@ func (b *bench) shares() error {
 				return err
 			}
 			turns.add(name, v)
-			took.add(name, float64((after-before).Microseconds())/(v*b.o.span.Seconds()))
+			took.add(name, float64((after-before).Microseconds())/done)
 		}
 		v, err := validation()
 		if err != nil {
