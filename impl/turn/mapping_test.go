@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ func unbatched(es ...event.Event) func(context.Context, Input, *Line) error {
 				l.in.mu.Lock()
 				settled = len(l.in.items) == 0
 				l.in.mu.Unlock()
+				runtime.Gosched()
 			}
 		}
 		return nil

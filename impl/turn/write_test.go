@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,7 @@ func (j heldJournal) storeUntil(s Sent, state a2a.TaskState) {
 		case w := <-j.begun:
 			j.store(w)
 		default:
+			runtime.Gosched()
 		}
 	}
 }
@@ -63,9 +65,7 @@ func TestAWriteTakesAlongWhatComesBeforeItBegins(t *testing.T) {
 			j.store(first)
 			j.storeUntil(s, a2a.TaskStateCompleted) // one write, or two: the owner may take what is said bit by bit
 		} else {
-			for len(first.peek()) < 3 {
-				<-s.Run.returned // what it said is queued; the owner is about to take it
-			}
+			first.holds(3)
 			j.store(first)
 		}
 		if got := words(t, all(s.Run.Follow())); !slices.Equal(got, []string{"task SUBMITTED", "WORKING", "artifact. hello", "COMPLETED"}) {
@@ -85,9 +85,9 @@ func (w *Write) peek() []Change {
 }
 
 // holds waits until the write, which is left open, holds so many changes.
-func (w *Write) holds(e *Engine, changes int) {
+func (w *Write) holds(changes int) {
 	for len(w.peek()) < changes {
-		e.Stats()
+		runtime.Gosched()
 	}
 }
 
@@ -143,9 +143,7 @@ func TestAnAnswerBesideAWriteReadsOnBehindIt(t *testing.T) {
 			j.store(w)
 			j.store(<-j.begun)
 		} else {
-			for len(w.peek()) < 3 {
-				e.Stats()
-			}
+			w.holds(3)
 			j.store(w)
 		}
 		sent := <-got
@@ -172,7 +170,7 @@ func TestAFailedWriteFailsWhatCameMeanwhile(t *testing.T) {
 		}}})
 		s := send(t, e, ask("go"))
 		w := <-j.begun
-		w.holds(e, 2)
+		w.holds(2)
 		if late {
 			w.Take()
 		}
@@ -208,7 +206,7 @@ func TestWhatComesTooLateForAWriteIsTheNext(t *testing.T) {
 	})
 	s := send(t, e, ask("go"))
 	w := <-j.begun
-	w.holds(e, 2)
+	w.holds(2)
 	w.Take()
 	asked := cancelled(e, s)
 	decided(s)
@@ -257,7 +255,7 @@ func TestACancellationThatGoesWithAWriteReachesTheAgent(t *testing.T) {
 	s := send(t, e, ask("go"))
 	w := <-j.begun
 	asked := cancelled(e, s)
-	w.holds(e, 2)
+	w.holds(2)
 	j.store(w)
 	if err := <-asked; err != nil {
 		t.Error(err)
