@@ -178,6 +178,7 @@ func TestEnds(t *testing.T) {
 		"too long":        {func(s *stream) { s.start(); s.raw("data: " + strings.Repeat("x", 5000)) }, a2a.TaskStateFailed, "more than 4096 bytes"},
 		"empty question":  {func(s *stream) { s.start(); s.send("RUN_FINISHED", "outcome", "interrupt") }, a2a.TaskStateFailed, "cannot be read"},
 		"comments":        {func(s *stream) { s.raw(": hi\n\n"); s.start(); s.say("assistant", "all"); s.finish() }, a2a.TaskStateCompleted, ""},
+		"no start":        {func(s *stream) { s.say("assistant", "all"); s.finish() }, a2a.TaskStateCompleted, ""},
 		"end but no turn": {func(s *stream) { s.send("RUN_FINISHED") }, a2a.TaskStateFailed, "without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ func (t *run) hear(e wire.Event) error {
 	// What changes nothing is a sign of life all the same. A turn's further start says
 	// just that.
 	if err == nil && !t.said && t.begun && !t.over {
-		err = t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
+		err = t.takeUp()
 	}
 	if errors.Is(err, errOver) && !t.over {
 		t.deaf = true // the run still has to end
@@ -163,21 +163,38 @@ func (t *run) noteGoing(e wire.Event) {
 	close(t.going)
 }
 
-// emit tells the engine.
+// emit tells the engine. What an agent says begins its turn, RUN_STARTED or not: nothing of
+// a turn that has not begun would be heard, not even its question, and who should answer
+// that? An end alone begins nothing.
 func (t *run) emit(e event.Event) error {
 	t.said = true
+	switch e.(type) {
+	case event.CoreError, event.TurnEnd:
+	default:
+		if t.begun {
+			break
+		}
+		if err := t.takeUp(); err != nil {
+			return err
+		}
+	}
 	if !t.line.Emit(e) {
 		return errOver
 	}
 	return nil
 }
 
+// takeUp tells the engine that the agent is at the turn.
+func (t *run) takeUp() error {
+	t.begun = true
+	return t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
+}
+
 // take gives one event its effect.
 func (t *run) take(e wire.Event) error {
 	switch e := e.(type) {
 	case wire.RunStarted:
-		t.begun = true
-		return t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
+		return t.takeUp()
 	case wire.TextMessageStart:
 		return t.start(e.MessageID, e.Role)
 	case wire.TextMessageContent:

@@ -220,6 +220,17 @@ func strict(times int) func(*stream) {
 	}
 }
 
+// A run that does not say RUN_STARTED is heard: its question would have no answer.
+func TestQuestionOfARunWithoutStart(t *testing.T) {
+	b, _ := bench(t, func(s *stream) {
+		s.send("RUN_FINISHED", "outcome", map[string]any{"type": "interrupt", "interrupts": []any{
+			map[string]any{"id": "q", "reason": "input", "message": "Which?"}}})
+	}, turn.Options{}, nil)
+	if task := b.Await(b.Send(drivertest.Text("go"))); task.Status.State != a2a.TaskStateInputRequired || !strings.Contains(drivertest.Said(task), "Which?") {
+		t.Errorf("%s %q", task.Status.State, drivertest.Said(task))
+	}
+}
+
 // The questions of a task that has ended are declined, so that the thread goes on.
 func TestDeclining(t *testing.T) {
 	for name, o := range map[string]turn.Options{
