@@ -180,6 +180,7 @@ func TestEnds(t *testing.T) {
 		"comments":        {func(s *stream) { s.raw(": hi\n\n"); s.start(); s.say("assistant", "all"); s.finish() }, a2a.TaskStateCompleted, ""},
 		"no start":        {func(s *stream) { s.say("assistant", "all"); s.finish() }, a2a.TaskStateCompleted, ""},
 		"end but no turn": {func(s *stream) { s.send("RUN_FINISHED") }, a2a.TaskStateFailed, "without an answer"},
+		"end and usage":   {func(s *stream) { s.send("RUN_FINISHED", "usage", []any{map[string]any{"model": "m"}}) }, a2a.TaskStateFailed, "without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := bench(t, func(s *stream) {

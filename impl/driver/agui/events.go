@@ -127,15 +127,20 @@ func (t *run) hear(e wire.Event) error {
 	t.said = false
 	var err error
 	if !t.over {
-		err = t.settlePiece(e)
+		if !t.begun { // whatever comes first begins the turn; most agents say RUN_STARTED
+			err = t.startTurn()
+		}
+		if err == nil {
+			err = t.settlePiece(e)
+		}
 	}
 	if err == nil {
 		err = t.take(e)
 	}
 	// What changes nothing is a sign of life all the same. A turn's further start says
 	// just that.
-	if err == nil && !t.said && t.begun && !t.over {
-		err = t.takeUp()
+	if err == nil && !t.said && !t.over {
+		err = t.startTurn()
 	}
 	if errors.Is(err, errOver) && !t.over {
 		t.deaf = true // the run still has to end
@@ -163,29 +168,17 @@ func (t *run) noteGoing(e wire.Event) {
 	close(t.going)
 }
 
-// emit tells the engine. What an agent says begins its turn, RUN_STARTED or not: nothing of
-// a turn that has not begun would be heard, not even its question, and who should answer
-// that? An end alone begins nothing.
+// emit tells the engine.
 func (t *run) emit(e event.Event) error {
 	t.said = true
-	switch e.(type) {
-	case event.CoreError, event.TurnEnd:
-	default:
-		if t.begun {
-			break
-		}
-		if err := t.takeUp(); err != nil {
-			return err
-		}
-	}
 	if !t.line.Emit(e) {
 		return errOver
 	}
 	return nil
 }
 
-// takeUp tells the engine that the agent is at the turn.
-func (t *run) takeUp() error {
+// startTurn tells the engine that the agent is at the turn. It hears nothing before.
+func (t *run) startTurn() error {
 	t.begun = true
 	return t.emit(event.TurnStart{TurnID: t.turnID, TaskID: t.task})
 }
@@ -193,8 +186,6 @@ func (t *run) takeUp() error {
 // take gives one event its effect.
 func (t *run) take(e wire.Event) error {
 	switch e := e.(type) {
-	case wire.RunStarted:
-		return t.takeUp()
 	case wire.TextMessageStart:
 		return t.start(e.MessageID, e.Role)
 	case wire.TextMessageContent:
@@ -228,7 +219,7 @@ func (t *run) take(e wire.Event) error {
 	case wire.RunFinished:
 		return t.finished(e)
 	}
-	return nil // steps, states and what is not known
+	return nil // starts, steps, states and what is not known
 }
 
 // start opens a message. What system, tool or user say is no answer.

@@ -41,6 +41,11 @@ func (t *run) finished(e wire.RunFinished) error {
 	case len(asked) == 0:
 		return t.emit(event.TurnEnd{TurnID: t.turnID})
 	}
+	if !t.begun { // a question is all that it says, and would get no answer
+		if err := t.startTurn(); err != nil {
+			return err
+		}
+	}
 	for _, q := range asked {
 		q.TurnID = t.turnID
 		if err := t.emit(q.HITLRequested); err != nil {

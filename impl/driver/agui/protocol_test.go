@@ -220,13 +220,21 @@ func strict(times int) func(*stream) {
 	}
 }
 
-// A run that does not say RUN_STARTED is heard: its question would have no answer.
+// A run that says nothing but its question is heard, and its answer taken.
 func TestQuestionOfARunWithoutStart(t *testing.T) {
 	b, _ := bench(t, func(s *stream) {
-		s.send("RUN_FINISHED", "outcome", map[string]any{"type": "interrupt", "interrupts": []any{
-			map[string]any{"id": "q", "reason": "input", "message": "Which?"}}})
+		if s.in.Resume == nil {
+			s.interrupt("Which?", "free_text")
+			return
+		}
+		s.say("assistant", "thanks")
+		s.finish()
 	}, turn.Options{}, nil)
-	if task := b.Await(b.Send(drivertest.Text("go"))); task.Status.State != a2a.TaskStateInputRequired || !strings.Contains(drivertest.Said(task), "Which?") {
+	s := b.Send(drivertest.Text("go"))
+	if task := b.Await(s); task.Status.State != a2a.TaskStateInputRequired || !strings.Contains(drivertest.Said(task), "Which?") {
+		t.Fatalf("%s %q", task.Status.State, drivertest.Said(task))
+	}
+	if task := b.Await(b.Answer(s, "this")); drivertest.Answered(task) != "thanks" {
 		t.Errorf("%s %q", task.Status.State, drivertest.Said(task))
 	}
 }
